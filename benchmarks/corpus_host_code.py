@@ -3,9 +3,9 @@
     python benchmarks/corpus_host_code.py FOLDER... [--match '*.cu'] [--files 40] [--seed 1] [--record FILE.md]
 
 FOLDER is a checkout. Of its .cu files with a kernel, up to --files are compiled by nvcc as they are; of those that
-nvcc takes, NVRTC compiles what is left without host code, with the instances that nvcc's host code asked for. Then the
-text sections are compared, kernel by kernel. Where they differ, nvcc compiles what is left without host code, too: if
-that is what it makes of the file as it is, the compilers differ and not the texts. Prints a line for each
+nvcc takes, NVRTC compiles what it is shown of them, with the instances that nvcc's host code asked for. Then the text
+sections are compared, kernel by kernel. Where they differ, nvcc compiles what NVRTC is shown, too: if that is what it
+makes of the file as it is, the compilers differ and not the texts. Prints a line for each
 file and a table. Nothing in the folders is changed or run; no GPU.
 """
 
@@ -34,7 +34,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.includes import Closure
+    from hatch_cuda_kernels.execution_space.device_source import DeviceSource
 
 ARCH: Final = "sm_90"
 #: Folders of a checkout that its build searches for headers.
@@ -53,11 +53,11 @@ class Outcome(NamedTuple):
     verdict: str
     """``equal``, ``different`` or ``refused`` by NVRTC; ``no kernels``; ``not for nvcc``.
 
-    After a comma, whether nvcc, too, makes other code of what is left; if not, the compilers differ, not the texts.
+    After a comma, whether nvcc, too, makes other code of what NVRTC is shown; if not, the compilers differ, not texts.
     """
     reason: str = ""
     kernels: int = 0
-    dropped: int = 0
+    changes: int = 0
 
 
 def main() -> None:
@@ -112,7 +112,7 @@ def compare(folder: Path, path: Path) -> Outcome:
         other = differences(wanted, texts(again))
         verdict = f"{verdict}, {'and by' if other else 'not'} nvcc"
         reason = other or reason
-    return Outcome(name, verdict, reason[:200], len(wanted), len(closure.dropped))
+    return Outcome(name, verdict, reason[:200], len(wanted), len(closure.changes))
 
 
 def differences(wanted: dict[str, bytes], made: dict[str, bytes]) -> str:
@@ -122,7 +122,7 @@ def differences(wanted: dict[str, bytes], made: dict[str, bytes]) -> str:
     return "; ".join([*(f"{kernel} is missing" for kernel in absent), *other])
 
 
-def nvcc_of(closure: Closure, wanted: dict[str, bytes]) -> bytes | None:
+def nvcc_of(closure: DeviceSource, wanted: dict[str, bytes]) -> bytes | None:
     """Return nvcc's CUBIN of a closure, laid out in a folder; host code that takes addresses stands for launches."""
     with tempfile.TemporaryDirectory() as scratch:
         for name, text in ((closure.program_name, closure.source), *closure.headers):
@@ -151,10 +151,11 @@ def nvcc(folder: Path, path: Path, include: list[str]) -> bytes | None:
         return target.read_bytes() if done.returncode == 0 else None
 
 
-def nvrtc(closure: Closure, expressions: tuple[str, ...]) -> RawResult:
-    """Return what NVRTC makes of a closure; an instance that it cannot name is left out."""
+def nvrtc(closure: DeviceSource, expressions: tuple[str, ...]) -> RawResult:
+    """Return what NVRTC makes of a closure; an instance that it cannot name is not asked for."""
     folders = (f"-I{folder}" for folder in load_toolchain().include_dirs)
-    flags = ("--std=c++17", "-w", *folders, *(f"--pre-include={name}" for name in closure.pre_include))
+    default = ("-default-device",) if closure.cut.default_device else ()
+    flags = ("--std=c++17", "-w", *default, *folders, *(f"--pre-include={name}" for name in closure.pre_include))
 
     def run(names: tuple[str, ...]) -> RawResult:
         return compile_raw(
@@ -200,9 +201,9 @@ def table(outcomes: list[Outcome]) -> str:
     """Return the record's table."""
     counts = Counter(outcome.verdict for outcome in outcomes)
     lines = [f"{len(outcomes)} files: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())]
-    lines += ["", "| file | verdict | kernels | dropped | reason |", "|---|---|---|---|---|"]
+    lines += ["", "| file | verdict | kernels | changes | reason |", "|---|---|---|---|---|"]
     shown = (outcome for outcome in outcomes if outcome.verdict not in {"not for nvcc", "no kernels"})
-    lines += [f"| {one.path} | {one.verdict} | {one.kernels} | {one.dropped} | {one.reason} |" for one in shown]
+    lines += [f"| {one.path} | {one.verdict} | {one.kernels} | {one.changes} | {one.reason} |" for one in shown]
     return "\n".join([*lines, ""])
 
 

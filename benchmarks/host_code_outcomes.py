@@ -1,4 +1,4 @@
-"""What is left out of public sources as host code, as digests, with the processor time that it takes.
+"""What NVRTC is shown of public sources, as digests, with the processor time that it takes.
 
     python benchmarks/host_code_outcomes.py CHECKOUTS --out FILE.json [--only NAME ...] [--each 2] [--against OLD.json]
 

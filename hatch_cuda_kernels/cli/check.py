@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             print(fitted(note, 2))
         for module, found in changes:
             if module in asked:
-                print(fitted(f"module {module!r}, host code: {found}", 2))
+                print(fitted(f"module {module!r}: {found}", 2))
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     for problem in problems:

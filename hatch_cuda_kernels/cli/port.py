@@ -40,9 +40,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         metavar="sm_NN",
         help="what NVRTC compiles for (default: %(default)s)",
     )
-    parser.add_argument(
-        "--no-patch", action="store_true", help="change no file: the draft's options leave the same host code out"
-    )
+    parser.add_argument("--no-patch", action="store_true", help="change no file: each compile cuts the same host code")
     parser.add_argument("--no-compile", action="store_true", help="do not ask NVRTC what else it refuses")
     add_json(parser)
     parser.set_defaults(run=run)

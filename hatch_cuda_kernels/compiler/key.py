@@ -18,7 +18,7 @@ __all__ = ["cache_key", "expressions", "finish_key", "shipped_key", "source_dige
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
 _KEY_SCHEMA: Final = 7
-#: Options that say where headers are, or what is left out: what they led to is in the source's digest, each header
+#: Options that say where headers are, or what is cut: what they led to is in the source's digest, each header
 #: under its one name.
 _IN_SOURCE: Final = frozenset({"include", "pre_include", "standard_headers", "host_code", "host_only"})
 

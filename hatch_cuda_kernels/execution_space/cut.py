@@ -22,6 +22,7 @@ from hatch_cuda_kernels.execution_space.marks import (
     is_constant,
     is_marked,
 )
+from hatch_cuda_kernels.libraries import holds_host_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -177,7 +178,8 @@ class _Cutter:
         return self._levels.get(place_of(declaration), "plain") if self._levels and is_first else "plain"
 
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
-        if self._level(declaration) == "whole" and id(declaration) not in self._marked:
+        goes = self._level(declaration) == "whole" or _is_registration(declaration)
+        if goes and id(declaration) not in self._marked:
             editor.replace(declaration.tokens, _edit(declaration, "removed", self._stand_in(declaration)))
             return
         if declaration.kind == "class":
@@ -591,6 +593,11 @@ def _end(texts: Sequence[str], at: int, step: int, stops: str) -> int:
         depth += (texts[at] in "([{") - (texts[at] in ")]}")
         at += step
     return at
+
+
+def _is_registration(declaration: Declaration) -> bool:
+    """Return whether a declaration is a library's macro with host code behind it."""
+    return declaration.kind == "unknown" and declaration.body is not None and holds_host_code(declaration.name)
 
 
 def _is_anonymous(declaration: Declaration) -> bool:

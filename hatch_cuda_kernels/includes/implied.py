@@ -94,6 +94,8 @@ class _OwnNames:
 
     names: set[str] = field(default_factory=set)
     """Types, constants, variables and enumerators, in any scope."""
+    same: set[str] = field(default_factory=set)
+    """Types that are what a library's of the same name are."""
     functions: set[str] = field(default_factory=set)
     kernels: set[str] = field(default_factory=set)
     members: set[Chain] = field(default_factory=set)
@@ -128,7 +130,9 @@ class _OwnNames:
         if one.kind == "function" and "__global__" in one.words:
             self.kernels |= names
         if one.kind == "alias":
-            names = {name for name in names if not self._is_same(one, name)}
+            same = {name for name in names if self._is_same(one, name)}
+            self.same |= same
+            names -= same
         if one.kind == "function" and not _is_for_other_numbers(one):
             self.functions |= names
         elif one.kind in {"class", "enum", "alias"} or (one.kind == "variable" and not one.is_member):
@@ -179,7 +183,11 @@ class _WantedHeaders:
         asked = self._uses.asked if not self._cut_headers else ()  # one of these perhaps has them
         renamed = libraries.renamed_functions()
         is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
-        for name in self._words & known.keys():
+        others = {
+            known[name] for name in self._declared.names & known.keys()
+        }  # have a name that means another type here
+        own = {name for name in self._declared.same & known.keys() if known[name] in others}
+        for name in (self._words & known.keys()) - own:
             is_asked = name in asked and known[name] in libraries.unasked_headers()
             if not is_asked and not (is_own and name in renamed):
                 yield known[name]

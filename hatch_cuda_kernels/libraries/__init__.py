@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.table import header_of as header_of
     from hatch_cuda_kernels.libraries.table import header_of_use as header_of_use
     from hatch_cuda_kernels.libraries.table import hides_mark as hides_mark
+    from hatch_cuda_kernels.libraries.table import holds_host_code as holds_host_code
     from hatch_cuda_kernels.libraries.table import implicit_names as implicit_names
     from hatch_cuda_kernels.libraries.table import is_heavy_header as is_heavy_header
     from hatch_cuda_kernels.libraries.table import is_host_call as is_host_call
@@ -68,6 +69,7 @@ __getattr__ = lazy(
             "header_of",
             "header_of_use",
             "hides_mark",
+            "holds_host_code",
             "implicit_names",
             "is_heavy_header",
             "is_host_call",

@@ -27,6 +27,7 @@ __all__ = [
     "header_of",
     "header_of_use",
     "hides_mark",
+    "holds_host_code",
     "implicit_names",
     "is_heavy_header",
     "is_host_call",
@@ -410,6 +411,11 @@ def hides_mark(word: str) -> bool:
     if any(word in one.get("marks", ()) for one in table("torch")["library"]):
         return True
     return word.isupper() and word.startswith(known["marks"]) and word not in known["unmarked"]
+
+
+def holds_host_code(macro: str) -> bool:
+    """Return whether what stands in braces behind a macro of a library is host code."""
+    return macro in table("torch")["registration"]["macros"]
 
 
 @cache

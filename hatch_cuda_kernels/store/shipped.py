@@ -36,21 +36,27 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
     )
 
 
-def read_shipped(reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_here: bool = False) -> SourceSet:
+def read_shipped(
+    reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_here: bool = False, with_changes: bool = False
+) -> SourceSet:
     """Return a module's sources with their header closures, as the store has them.
 
     With ``as_here``, the closures are those of a build here. The toolkit's headers of another release ask for other
-    standard headers than those in the store, so this package's own are taken. Raises InputError, or StoreError where a
-    file that is read is missing, or not the one that the index names.
+    standard headers than those in the store, so this package's own are taken. The store has edits, and not what each
+    is made for: that comes ``with_changes``, which takes as long as a build's reading. Raises InputError, or StoreError
+    where a file that is read is missing, or not the one that the index names.
     """
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
-    cuts = reader.details(index.module).cuts or [NOT_CUT] * len(index.units)
+    details = reader.details(index.module)
+    cuts = details.cuts or [NOT_CUT] * len(index.units)
     if as_here:
         return read_recipe(recipe, root, project=project, cuts=cuts)
     texts = reader.standard_headers(index.standard) if index.standard else {}
-    standard = StandardHeaders(texts, lambda name: texts[name].encode())
-    return read_recipe(recipe, root, project=project, outer=_as_built(index, standard), cuts=cuts)
+    outer = _as_built(index, StandardHeaders(texts, lambda name: texts[name].encode()))
+    if with_changes and details.cuts:
+        return read_recipe(recipe, root, project=project, outer=outer, levels=details.levels)
+    return read_recipe(recipe, root, project=project, outer=outer, cuts=cuts)
 
 
 def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:

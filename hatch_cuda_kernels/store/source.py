@@ -81,7 +81,7 @@ class ModuleSource:
         try:
             recipe = self.recipe()
             if self._index.editable is None:
-                sources = read_shipped(self._reader, self._index, recipe)
+                sources = read_shipped(self._reader, self._index, recipe, with_changes=True)
             else:
                 sources = read_edited(self.root, self._reader, self._index, recipe)
         except (InputError, StoreError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -193,6 +194,27 @@ def built(tmp_path, *, editable=False):
     (root / "kernels.yaml").write_text(MANIFEST)
     build_store(load_manifest(root / "kernels.yaml"), tmp_path / "store", editable=editable)
     return root
+
+
+def test_check_and_inspect_list_the_same_changes(tmp_path, fresh_cache, capsys):
+    """As JSON always, in words where somebody asked for the cut."""
+    root = built(tmp_path)
+    changes = [("h.h", 1, "include", "mpi.h"), ("k.cu", 3, "body", "run")]
+    words = ["h.h:1: the include of mpi.h is cut", "k.cu:3: the body of run is cut"]
+    manifest = root / "kernels.yaml"
+    capsys.readouterr()
+    assert main(["check", "--json", str(manifest)]) == 0
+    checked = json.loads(capsys.readouterr().out)["changes"]
+    assert main(["inspect", "--json", str(tmp_path / "store")]) == 0
+    (inspected,) = json.loads(capsys.readouterr().out)["modules"].values()
+    assert [tuple(change.values()) for change in checked] == [("mixed", *change) for change in changes]
+    assert [tuple(change.values()) for change in inspected["changes"]] == changes
+    for code, listed in (("auto", 0), ("drop", 2)):
+        manifest.write_text(f"options: {{host_code: {code}}}\n{MANIFEST}")
+        assert main(["check", str(manifest)]) == 0
+        out = capsys.readouterr().out
+        assert [f"module 'mixed': {line}" in out for line in words].count(True) == listed
+        assert ("host code cut in k.cu and 1 header: run (k.cu:3) has no device mark" in out) == (code == "auto")
 
 
 @pytest.mark.parametrize("editable", [False, True])

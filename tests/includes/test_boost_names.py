@@ -1,4 +1,4 @@
-"""Names of Boost's that classes hold, where its headers are left out as the host's."""
+"""Names of Boost's that classes hold, where includes of its headers are cut as the host's."""
 
 from __future__ import annotations
 

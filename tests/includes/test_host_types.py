@@ -157,5 +157,5 @@ def test_these_are_nvccs_numbers(tmp_path):
     ],
 )
 def test_macros_are_defined_where_nvcc_has_them(text):
-    """To ask for a macro brings no header; a library's version is there though its header is left out."""
+    """To ask for a macro brings no header; a library's version is there though the include of its header is cut."""
     compiled(text)

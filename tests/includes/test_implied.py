@@ -158,6 +158,7 @@ def test_functions_that_nobody_declares_are_brought(tmp_path, text):
         "#if !defined(FLT_MAX)\n# define FLT_MAX 1e30f\n#endif\n" + KERNEL.format("FLT_MAX > 1e35f"),
         "typedef unsigned long long ulong;\n" + KERNEL.format("sizeof(ulong)"),
         "using uint = unsigned long long;\n" + KERNEL.format("sizeof(uint)"),
+        "typedef unsigned int uint32_t;\ntypedef unsigned long long uint64_t;\n" + KERNEL.format("sizeof(uint32_t)"),
         "struct timeval { int a; };\n" + KERNEL.format("sizeof(timeval)"),
         "namespace std { template <class T> struct less { int a; }; }\n" + KERNEL.format("sizeof(std::less<int>)"),
         "namespace std { __device__ int max(int a, int b) { return a; } }\n" + KERNEL.format("std::max(1, 2)"),
@@ -278,7 +279,7 @@ def test_an_include_in_a_comment_or_a_branch_is_none(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
-def test_names_of_dropped_code_bring_none(tmp_path):
+def test_names_of_code_that_is_cut_bring_none(tmp_path):
     """What only host code uses is not included; what remains of a header that is cut is."""
     text = "#include <torch/extension.h>\nvoid f() { std::vector<int> v; }\n" + KERNEL.format("sizeof(int64_t)")
     found, manifest = closure(tmp_path, text, host_code="drop")

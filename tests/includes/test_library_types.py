@@ -1,4 +1,4 @@
-"""Types and constants of libraries that are called from the host, where their headers are left out."""
+"""Types and constants of libraries that are called from the host, where includes of their headers are cut."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_the_same_handle_again_is_no_obstacle(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
-def test_nothing_is_brought_where_nothing_is_left_out(tmp_path):
+def test_nothing_is_brought_where_nothing_is_cut(tmp_path):
     """With keep, the library's own header is what NVRTC is shown."""
     text = "#include <cublas_v2.h>\n" + KERNEL.format("sizeof(cublasHandle_t) + CUBLAS_OP_T")
     found, _ = closure(tmp_path, text, host_code="keep")

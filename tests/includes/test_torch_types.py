@@ -1,4 +1,4 @@
-"""What device code uses of Torch, where Torch's headers are left out as host code."""
+"""What device code uses of Torch, where includes of Torch's headers are cut."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ template <typename T> __global__ void k(T* p, int n) { at::native::fastAtomicAdd
 
 
 def test_layouts_of_tensors_of_any_rank(tmp_path):
-    """A pointer, 25 sizes and strides, the rank; what host code makes of it is left out."""
+    """A pointer, 25 sizes and strides, the rank; what host code makes of it is cut."""
     text = """
 #include <ATen/cuda/detail/IndexUtils.cuh>
 using at::cuda::detail::TensorInfo;
