@@ -238,7 +238,7 @@ class _Walk:
             return
         if text in self._lambdas:
             called = self._lambdas[text]
-            kinds = map(self._type_of_value, self._bracketed(at + 1, "(")[0] or ())
+            kinds = map(self._type_of, self._bracketed(at + 1, "(")[0] or ())
             pairs = zip(called.parameters, kinds, strict=False)
             called.bindings.append({name: (*kind, *_BRACES) for name, kind in pairs if name and kind})
             return
@@ -467,6 +467,10 @@ class _Walk:
             return self._known_type(texts[0]) if is_identifier(texts[0]) else ()
         if not texts:
             return ()
+        if is_identifier(texts[0]) and (
+            texts[-2:] == ["{", "}"] or (texts[0] in _BUILTIN and texts[-2:] == ["(", ")"])
+        ):
+            return self._settled(tokens[:-2])
         if texts[0] in _CASTS and texts[1] == "<":
             end = closing(tokens, 1, is_angle=True)
             return () if end is None else self._settled(tokens[2:end])
@@ -502,10 +506,3 @@ class _Walk:
             return (*self._settled(tokens[at + 1 : end]), MacroToken("*"))
         is_type = not {".", "->"} & {*texts[:at]} and name not in self._functions
         return self._settled(tokens[: end + 1]) if is_type else ()
-
-    def _type_of_value(self, tokens: Spelling) -> Spelling:
-        """Return the type of ``T{}`` or ``T()``, or of another expression."""
-        texts = [token.text for token in tokens]
-        if texts[-2:] in (["{", "}"], ["(", ")"]) and len(texts) > 2:
-            return self._settled(tokens[:-2])
-        return self._type_of(tokens)
