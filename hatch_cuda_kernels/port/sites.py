@@ -467,9 +467,8 @@ class _Walk:
             return self._known_type(texts[0]) if is_identifier(texts[0]) else ()
         if not texts:
             return ()
-        if is_identifier(texts[0]) and (
-            texts[-2:] == ["{", "}"] or (texts[0] in _BUILTIN and texts[-2:] == ["(", ")"])
-        ):
+        is_made = texts[-2:] == ["{", "}"] or (texts[0] in _BUILTIN and texts[-2:] == ["(", ")"])
+        if is_made and (texts[0] == "::" or is_identifier(texts[0])):
             return self._settled(tokens[:-2])
         if texts[0] in _CASTS and texts[1] == "<":
             end = closing(tokens, 1, is_angle=True)

@@ -232,6 +232,15 @@ CASES = {
         ),
         ["k<float>", "k<short>", "k<double, Num<2>{}.value>", "k<int, Num<4>{}.value>"],
     ),
+    "generic lambdas that take a type by its whole name": (
+        (
+            "namespace a { struct Half { short bits; Half(int n); }; }\n"
+            "template <class T> __global__ void own(T* p) {}\n"
+            "void f() { auto go = [](auto t) { own<decltype(t)><<<1, 1>>>(nullptr); }; go(::a::Half{}); }\n"
+            "void g(int* p) { k<int><<<1, 1>>>(p, 1); }"
+        ),
+        ["k<int>", "own<::a::Half>"],
+    ),
     "Torch's sums": (
         (
             'void f(Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.type(), "f", [&] {\n'
