@@ -178,11 +178,9 @@ class _Cutter:
         return self._levels.get(place_of(declaration), "plain") if self._levels and is_first else "plain"
 
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
-        if self._level(declaration) == "whole" and id(declaration) not in self._marked:
+        goes = self._level(declaration) == "whole" or _is_registration(declaration)
+        if goes and id(declaration) not in self._marked:
             editor.replace(declaration.tokens, _edit(declaration, "removed", self._stand_in(declaration)))
-            return
-        if declaration.kind == "unknown" and declaration.body is not None and holds_host_code(declaration.name):
-            editor.replace(declaration.tokens, _edit(declaration, "removed", ""))
             return
         if declaration.kind == "class":
             align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
@@ -595,6 +593,11 @@ def _end(texts: Sequence[str], at: int, step: int, stops: str) -> int:
         depth += (texts[at] in "([{") - (texts[at] in ")]}")
         at += step
     return at
+
+
+def _is_registration(declaration: Declaration) -> bool:
+    """Return whether a declaration is a library's macro with host code behind it."""
+    return declaration.kind == "unknown" and declaration.body is not None and holds_host_code(declaration.name)
 
 
 def _is_anonymous(declaration: Declaration) -> bool:
