@@ -34,7 +34,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.execution_space.device_source import DeviceSource
+    from hatch_cuda_kernels.execution_space import DeviceSource
 
 ARCH: Final = "sm_90"
 #: Folders of a checkout that its build searches for headers.

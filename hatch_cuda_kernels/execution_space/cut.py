@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.cpp.edits import Edit, Editor
-from hatch_cuda_kernels.cpp.heads import CLASS_KEYS
-from hatch_cuda_kernels.cpp.lexer import is_identifier
+from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, is_identifier
 from hatch_cuda_kernels.execution_space.alignments import align_class, align_member
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
@@ -27,12 +25,7 @@ from hatch_cuda_kernels.libraries import holds_host_code
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
-    from hatch_cuda_kernels.cpp.lexer import SourceFile
-    from hatch_cuda_kernels.cpp.macros import Macro
-    from hatch_cuda_kernels.cpp.parser import Reading
-    from hatch_cuda_kernels.cpp.stream import Stream
-    from hatch_cuda_kernels.cpp.unit import Inclusion
+    from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, Reading, SourceFile, Stream
 
 __all__ = ["Cut", "Level", "Place", "cut", "stand_in"]
 
