@@ -46,7 +46,9 @@ def used_variables(ptx: str, variables: Collection[str]) -> Iterator[str]:
 
 def use_faults(used: Collection[str], changes: Iterable[SourceChange]) -> tuple[str, ...]:
     """Return what is wrong with the use of variables of the host, with their places and what to do."""
-    places = {change.name: f"{change.path}:{change.line}" for change in changes if change.kind == "value"}
+    kinds = {"value", "definition", "variable", "removed"}
+    cut = (change for change in changes if change.kind in kinds)
+    places = {change.name.rpartition("::")[2]: f"{change.path}:{change.line}" for change in cut}
     found = []
     for name in sorted(used):
         place = places.get(name.rpartition("::")[2], "")

@@ -49,6 +49,13 @@ def test_an_edit_is_as_shown(tmp_path, before, after):
     assert "".join(found.split()) == "".join(after.split())
 
 
+def test_a_use_of_a_static_member_is_told_by_the_place_of_its_definition(tmp_path):
+    """Its declaration stays as it is."""
+    source = "struct A { static int n; };\nint A::n = 4;\n__global__ void k(int* x) { *x = A::n; }\n"
+    with pytest.raises(CompileError, match="k.cu:2: error: A::n has no device mark, and device code uses it"):
+        shown(tmp_path, source)
+
+
 def test_a_use_of_what_was_cut_is_told_as_shown(tmp_path):
     """By the place of what was cut."""
     source = "float factor = 2.0f;\n__global__ void scale(float* x) { *x *= factor; }\n"
