@@ -215,7 +215,11 @@ class _WantedHeaders:
             return
         declared, torch = self._declared, libraries.torch()
         paths = {path.rpartition("/")[2] for path, _ in self._closure.headers if path.startswith(VIRTUAL_ROOT)}
-        there = {*self._closure.outside, *self.toolkits(), *(libraries.library_copies() & paths)}
+        there = {
+            *self._uses.outside.intersection(self._closure.outside),
+            *self.toolkits(),
+            *(libraries.library_copies() & paths),
+        }
         there |= {name.rpartition("/")[2] for name in there}
         own = {name for name in declared.functions if ("", name) not in self._uses.found}
         for one in libraries.stand_in_headers():
@@ -245,6 +249,8 @@ class _Uses:
     """The macros of which conditions ask whether they are defined."""
     defined: set[str] = field(default_factory=set)
     """The macros that the project defines."""
+    outside: set[str] = field(default_factory=set)
+    """Headers of others whose includes are not in a branch that is off."""
 
     @classmethod
     def of(cls, closure: Closure, aliases: Mapping[str, Chain], options: NvrtcOptions, readings: Readings) -> _Uses:
@@ -262,6 +268,7 @@ class _Uses:
             unit = TranslationUnit.read(files, start, resolve, libraries.macros_of_nvrtc(options.std, options.define))
         except (UnbalancedError, InclusionError):  # NVRTC will refuse it
             return uses
+        uses.outside.update(directive.header for _, directive in unit.unresolved)
         uses._walk(unit, dict(aliases), readings)
         return uses
 

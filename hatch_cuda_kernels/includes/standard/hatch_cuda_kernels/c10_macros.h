@@ -3,7 +3,7 @@
 #ifndef _HATCH_C10_MACROS_H
 #define _HATCH_C10_MACROS_H
 
-#define C10_HOST __host__
+#define C10_HOST  // what is for the host alone has no mark here
 #define C10_DEVICE __device__
 #define C10_HOST_DEVICE __host__ __device__
 #define C10_ALWAYS_INLINE __attribute__((__always_inline__)) inline

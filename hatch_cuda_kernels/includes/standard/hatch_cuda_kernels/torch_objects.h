@@ -18,6 +18,10 @@ class intrusive_ptr {
     _HATCH_HD intrusive_ptr& operator=(const intrusive_ptr&);
     _HATCH_HD ~intrusive_ptr();
 };
+template <class _T>
+class ArrayRef;
+template <class _T>
+class List;
 }  // namespace c10
 
 namespace at {
@@ -30,6 +34,8 @@ class Tensor {
     _HATCH_HD Tensor& operator=(const Tensor&);
     _HATCH_HD ~Tensor();
 };
+using c10::ArrayRef;
+using TensorList = c10::ArrayRef<Tensor>;
 }  // namespace at
 
 namespace c10 {
