@@ -17,7 +17,7 @@ from hatch_cuda_kernels.port.port import port
 from hatch_cuda_kernels.port.project_tree import count_kernels, include_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.manifest import Manifest
@@ -100,9 +100,9 @@ def left_out_line(source: str, reason: str) -> str:
     return f"  # {source}: {reason}"
 
 
-def is_left_out_line(line: str) -> bool:
-    """Return whether a line of a manifest is such a line."""
-    return line.startswith("  # ")
+def is_left_out_line(line: str, sources: Iterable[str]) -> bool:
+    """Return whether a line of a manifest is such a line of one of the sources, and no other comment."""
+    return line.startswith(tuple(left_out_line(source, "") for source in sources))
 
 
 def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mapping[str, Any]) -> Survey:
