@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import dropwhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -89,7 +88,8 @@ def _drafted_again(manifest: Path, before: str) -> KernelFiles:
         return KernelFiles({}, (_NO_MODULE,))
     lines, modules = before.splitlines(), drafted.removeprefix(MANIFEST_HEAD).splitlines()
     place = lines.index(NO_MODULES)
-    behind = list(dropwhile(is_unlisted_line, lines[place + 1 :]))
+    sources = kernel_sources(manifest.parent, list_files(manifest.parent))
+    behind = [line for line in lines[place + 1 :] if not is_unlisted_line(line, sources)]
     newline = "\r\n" if "\r\n" in before else "\n"
     after = newline.join([*lines[:place], *modules, *behind, ""])
     return KernelFiles({}, notes, untried, "" if after == before else after)

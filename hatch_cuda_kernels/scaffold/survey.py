@@ -15,7 +15,7 @@ from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.port import count_kernels, flow, include_folders, port, stated_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.manifest import Manifest
@@ -107,9 +107,9 @@ def unlisted_line(source: str, reason: str) -> str:
     return f"  # {source}: {reason}"
 
 
-def is_unlisted_line(line: str) -> bool:
-    """Return whether a line of a manifest is such a line."""
-    return line.startswith("  # ")
+def is_unlisted_line(line: str, sources: Iterable[str]) -> bool:
+    """Return whether a line of a manifest is such a line of one of the sources, and no other comment."""
+    return line.startswith(tuple(unlisted_line(source, "") for source in sources))
 
 
 def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mapping[str, Any]) -> Survey:

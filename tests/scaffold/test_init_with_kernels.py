@@ -208,9 +208,10 @@ def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
             "no module is in the manifest, and builds need one: mend a source or write "
         )
         assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
-    (tmp_path / "kernels.yaml").write_text((tmp_path / "kernels.yaml").read_text() + "launch: {}\n")
+    manifest = tmp_path / "kernels.yaml"
+    manifest.write_text(manifest.read_text().replace("{}\n", "{}\n  # mine: a note\n") + "launch: {}\n")
     init(**{"a.cu": 'extern "C" __global__ void a() {}\n'})
-    assert (tmp_path / "kernels.yaml").read_text().endswith("modules:\n  a:\n    source: a.cu\nlaunch: {}\n")
+    assert manifest.read_text().endswith("modules:\n  a:\n    source: a.cu\n  # mine: a note\nlaunch: {}\n")
 
 
 def test_a_first_manifest_without_modules_says_so(init):

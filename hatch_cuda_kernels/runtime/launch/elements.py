@@ -35,6 +35,10 @@ WORDS: Final = frozenset(DLPACK)
 _OWN_NAMES: Final = WORDS - {*_BY_TYPESTR.values()}
 #: What the array interface calls Python's objects.
 _OBJECTS: Final = frozenset({"|O", "|O8"})
+#: Numbers of a host's long double, which no device has, by the array interface's type and by DLPack's.
+_OF_HOSTS: Final[dict[str | tuple[int, int], str]] = {
+    "f16": "float128", "c32": "complex256", (2, 128): "float128", (5, 256): "complex256",
+}  # fmt: skip
 #: What is before the word for elements in the other byte order, and after it for those that are several numbers each.
 _SWAPPED, _TIMES = "big-endian ", " x "
 
@@ -89,7 +93,7 @@ def word_of_typestr(typestr: str) -> str | None:
     """Return what a type of the array interface is called here; None for one that is no type of C++."""
     if typestr in _OBJECTS:
         return "Python objects"
-    word = _BY_TYPESTR.get(typestr[1:])
+    word = _BY_TYPESTR.get(typestr[1:]) or _OF_HOSTS.get(typestr[1:])
     return f"{_SWAPPED}{word}" if word and typestr[0] == ">" and typestr[2:] != "1" else word
 
 
@@ -100,7 +104,7 @@ def word_of_numpy(dtype: Any) -> str | None:
 
 def word_of_dlpack(code: int, bits: int, lanes: int) -> str | None:
     """Return what an element type of DLPack is called here; None for one that is no type of C++."""
-    word = _BY_DLPACK.get((code, bits))
+    word = _BY_DLPACK.get((code, bits)) or _OF_HOSTS.get((code, bits))
     return word if word is None or lanes == 1 else _several(word, lanes)
 
 
@@ -111,7 +115,8 @@ def _several(word: str, count: int) -> str:
 
 def _is_known(word: str) -> bool:
     """Return whether elements are told from those of the types that C++ has."""
-    return word == "Python objects" or word.removeprefix(_SWAPPED).partition(_TIMES)[0] in WORDS
+    plain = word.removeprefix(_SWAPPED).partition(_TIMES)[0]
+    return word == "Python objects" or plain in WORDS or plain in _OF_HOSTS.values()
 
 
 def type_name(array: Any) -> str:
