@@ -119,7 +119,10 @@ class BuiltModule:
         """
         return ModuleIndex(
             module=self.name,
-            units=tuple(UnitRecord(unit.source, unit.program.sha256, unit.asked) for unit in self.units),
+            units=tuple(
+                UnitRecord(unit.source, unit.program.sha256, unit.asked, source.cut.digest)
+                for unit, source in zip(self.units, self.sources.units, strict=True)
+            ),
             files=self.sources.files,
             outside=self.units[0].program.toolkit,
             headers=self.recipe.headers,

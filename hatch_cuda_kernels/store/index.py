@@ -62,15 +62,18 @@ class UnitRecord(NamedTuple):
     """Digest of the source and its header closure as NVRTC saw them."""
     asked: tuple[str, ...] = ()
     """Names, of project files or standard headers, that the toolkit's headers asked for."""
+    cut: str = ""
+    """Digest of what was cut of it and its headers, which is among the module's details."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the index."""
-        return {"source": self.source, "source_sha256": self.sha256, "asked": list(self.asked)}
+        data = {"source": self.source, "source_sha256": self.sha256, "asked": list(self.asked)}
+        return data | ({"cut": self.cut} if self.cut else {})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> UnitRecord:
         """Read what ``to_json`` wrote, and an index's shape holds."""
-        return cls(data["source"], data["source_sha256"], tuple(data.get("asked", ())))
+        return cls(data["source"], data["source_sha256"], tuple(data.get("asked", ())), data.get("cut", ""))
 
 
 class ModuleIndex(NamedTuple):
@@ -175,6 +178,8 @@ class ModuleIndex(NamedTuple):
             data["standard"] = self.standard
         if self.units[0].asked:
             data["asked"] = list(self.units[0].asked)
+        if self.units[0].cut:
+            data["cut"] = self.units[0].cut
         if self.is_linked:
             data["units"] = [unit.to_json() for unit in self.units[1:]]
             data["libraries"] = [{"name": name, "sha256": digest} for name, digest in self.libraries]

@@ -45,10 +45,11 @@ INDEX: Final = {
     "images": [_IMAGE],
     "launch?": [_RULE],
     "front_end?": str,
-    "units?": [{"source": inner_path, "source_sha256": str, "asked": [str]}],
+    "units?": [{"source": inner_path, "source_sha256": str, "cut?": str, "asked": [str]}],
     "libraries?": [{"name": inner_path, "sha256": str}],
     "standard?": str,
     "asked?": [str],
+    "cut?": str,
     "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
 }
 #: Where images are, of an index of which the rest does not count: a large one takes long to look through.
@@ -65,7 +66,7 @@ _CUT: Final = {
         "kernels": [{"name": str, "parameters": [[str]], "is_template": bool, "has_c_linkage": bool, "file": str}],
         "variables": [{"name": str, "is_table": bool, "file": str}],
     },
-    "sha256": str,
+    "implied": [str],
 }
 DETAILS: Final = {
     "names": [str],

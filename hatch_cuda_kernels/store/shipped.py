@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
+from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.execution_space import NOT_CUT
 from hatch_cuda_kernels.includes import OuterHeaders, Project, StandardHeaders, packaged_standard_headers
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +51,10 @@ def read_shipped(
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
     details = reader.details(index.module)
-    cuts = details.cuts or [NOT_CUT] * len(index.units)
+    cuts = details.cuts or (NOT_CUT,) * len(index.units)
+    if [cut.digest for cut in cuts] != [unit.cut for unit in index.units]:
+        where = str(reader.folder / index.module / DETAILS_FILE)
+        raise StoreError(where, f"what it says was cut of the sources differs from what {INDEX_FILE} says")
     if as_here:
         return read_recipe(recipe, root, project=project, cuts=cuts)
     texts = reader.standard_headers(index.standard) if index.standard else {}

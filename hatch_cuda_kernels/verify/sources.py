@@ -48,7 +48,10 @@ def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     found = {
         "files": sources.files,
         "outside": units[0].program.toolkit,
-        "units": tuple(UnitRecord(unit.source, unit.program.sha256, unit.asked) for unit in units),
+        "units": tuple(
+            UnitRecord(unit.source, unit.program.sha256, unit.asked, source.cut.digest)
+            for unit, source in zip(units, sources.units, strict=True)
+        ),
     }
     wrong = [field for field, value in found.items() if value != getattr(index, field)]
     if wrong:
