@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.verify.assembly import check_assembly
-from hatch_cuda_kernels.verify.files import check_digests, check_files
-from hatch_cuda_kernels.verify.images import check_architectures
-from hatch_cuda_kernels.verify.kernels import check_kernels
-from hatch_cuda_kernels.verify.listing import check_index
-from hatch_cuda_kernels.verify.model import Demands, Outcome, Result, Verification
-from hatch_cuda_kernels.verify.promised import check_size, check_spills, check_supports
+from hatch_cuda_kernels.verify.files import check_digests, check_files, check_sources
+from hatch_cuda_kernels.verify.images import check_architectures, check_kernels
+from hatch_cuda_kernels.verify.index import check_index
+from hatch_cuda_kernels.verify.promises import check_assembly, check_size, check_spills, check_supports
 from hatch_cuda_kernels.verify.rebuild import check_rebuild
-from hatch_cuda_kernels.verify.sbom import check_sbom
-from hatch_cuda_kernels.verify.sources import check_sources
-from hatch_cuda_kernels.verify.subject import read_subject
-from hatch_cuda_kernels.verify.wheel import check_record, check_wheel
+from hatch_cuda_kernels.verify.subject import Demands, Outcome, Result, Verification, read_subject
+from hatch_cuda_kernels.verify.wheel import check_record, check_sbom, check_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,26 +1,88 @@
-"""Checks of a store's files: nothing is missing or stray, and every digest is right."""
+"""Checks of the store's files: they are there, unchanged, where a build puts them, and of the shipped sources."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, SOURCE_FOLDER, STANDARD_FILE
+from hatch_cuda_kernels.store.image_record import Stored
+from hatch_cuda_kernels.store.index import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    SOURCE_FOLDER,
+    STANDARD_FILE,
+    UnitRecord,
+)
+from hatch_cuda_kernels.store.pack import PACK_FILE, unpack_whole
+from hatch_cuda_kernels.store.packing import NewImage, blocks
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text, read_digests
-from hatch_cuda_kernels.verify.model import Outcome
-from hatch_cuda_kernels.verify.places import place_problems
-from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, common_problems
+from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, Outcome, common_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
-__all__ = ["check_digests", "check_files"]
+__all__ = ["check_digests", "check_files", "check_sources"]
+
+
+def _place_problems(subject: Subject) -> Iterator[Problem]:
+    """Yield a problem for each image that is not where a build puts it, and for what else a pack holds.
+
+    Where an image or an index cannot be read, other checks say so, and places are not told.
+    """
+    if subject.unread or any(image.data is None for image in subject.images):
+        return
+    places: dict[str, Stored] = {}
+    for module in sorted((index.module for index in subject.modules), key=build_order):
+        new = _new(subject, module, places)
+        pack = f"{module}/{PACK_FILE}"
+        if any(image.record.stored and image.record.stored.file == pack for image in new.values()):
+            yield from _pack_problems(subject, pack, [*new.values()], places)
+        else:
+            places |= {sha256: Stored(f"{module}/{image.record.file}") for sha256, image in new.items()}
+    for image in subject.images:
+        own = Stored(f"{image.index.module}/{image.record.file}")
+        place = places[image.record.sha256]
+        if image.record.stored != (None if place == own else place):
+            yield image.problem(f"the index says that it is elsewhere than a build puts it: {place.file}")
+
+
+def _new(subject: Subject, module: str, places: dict[str, Stored]) -> dict[str, StoredImage]:
+    """Return a module's images that no module before has, by digest."""
+    new: dict[str, StoredImage] = {}
+    for image in subject.module_images(module):
+        if image.record.sha256 not in places:
+            new.setdefault(image.record.sha256, image)
+    return new
+
+
+def _pack_problems(
+    subject: Subject, pack: str, images: Sequence[StoredImage], places: dict[str, Stored]
+) -> Iterator[Problem]:
+    """Note the place of each image of a pack, and yield what is in the pack besides."""
+    data, at = (subject.reader.folder / pack).read_bytes(), 0
+    for block in blocks(NewImage(image.record, image.data or b"") for image in images):
+        stored = block[0].record.stored
+        size, skip = stored.size if stored else 0, 0
+        for record, image in block:
+            places[record.sha256] = Stored(pack, at, size, skip)
+            skip += len(image)
+        if unpack_whole(data[at : at + size], skip) is None:
+            yield Problem(f"the block at {at} of {pack} does not hold its images and nothing else", REBUILD)
+        at += size
+    if at != len(data):
+        yield Problem(f"{pack} has {len(data) - at} bytes that belong to no image", REBUILD)
+
 
 _FILES: Final = (KERNELS_FILE, PROMISES_FILE)
 
@@ -43,7 +105,7 @@ def check_files(subject: Subject) -> Outcome:
     )
     problems += common_problems(missing)
     problems += _stray(subject, there - needed)
-    problems += place_problems(subject)
+    problems += _place_problems(subject)
     return Outcome.of(len(there), "files", problems)
 
 
@@ -113,3 +175,41 @@ def _listed(text: bytes | str) -> dict[str, str]:
         return read_digests(json.loads(text))
     except (ValueError, RecursionError):
         return {}
+
+
+def check_sources(subject: Subject) -> Outcome:
+    """Check that every module's shipped source and headers are those its images were compiled from."""
+    found = ((message, index.module) for index in subject.modules for message in _differences(subject, index))
+    count = len({subject.reader.source_root(index.module) / name for index in subject.modules for name in index.files})
+    return Outcome.of(count, "shipped sources and headers", [*common_problems(found)])
+
+
+def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    root = subject.reader.source_root(index.module)
+    there = {name: root / name for name in index.files if (root / name).is_file()}
+    edited = [name for name, path in there.items() if sha256(path.read_bytes()).hexdigest() != index.files[name]]
+    standard = subject.reader.folder / STANDARD_FILE
+    lost = len(there) < len(index.files) or (index.standard != "" and not standard.is_file())
+    if index.standard and standard.is_file() and sha256(standard.read_bytes()).hexdigest() != index.standard:
+        edited.append(STANDARD_FILE)
+    yield from (f"{name} is not what the images were compiled from" for name in edited)
+    if edited or lost:  # the files check reports missing files
+        return
+    try:
+        recipe = recipe_of(index, index.names)
+        sources = read_shipped(subject.reader, index, recipe)
+        units = recipe.units(sources)
+    except (InputError, StoreError) as error:
+        yield f"the shipped source cannot be read: {str(error).replace(f' in {root}', '')}"
+        return
+    found = {
+        "files": sources.files,
+        "outside": units[0].program.toolkit,
+        "units": tuple(
+            UnitRecord(unit.source, unit.program.sha256, unit.asked, source.cut.digest)
+            for unit, source in zip(units, sources.units, strict=True)
+        ),
+    }
+    wrong = [field for field, value in found.items() if value != getattr(index, field)]
+    if wrong:
+        yield f"the index does not match the shipped source: {', '.join(wrong)}"

@@ -1,20 +1,89 @@
-"""Checks of the images themselves: each is for the architecture that the index says, and can be loaded."""
+"""Checks of images: each is for the architecture, and has the kernels, that its index lists."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.output.cubin import Cubin
+from hatch_cuda_kernels.compiler.output.demangle import function_parameters
 from hatch_cuda_kernels.compiler.output.ptx import Ptx
-from hatch_cuda_kernels.verify.model import Outcome
+from hatch_cuda_kernels.names import base_name, found_names, listed_module, normalize_name, plain_name, without_archs
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.signature import sizes_agree
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, spelled
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.reader import KernelLine
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
-__all__ = ["check_architectures"]
+__all__ = ["can_mean", "check_architectures", "check_kernels"]
+
+_TYPES: Final = {
+    "bool": "b",
+    "char": "c",
+    "signed char": "a",
+    "unsigned char": "h",
+    "short": "s",
+    "unsigned short": "t",
+    "int": "i",
+    "unsigned": "j",
+    "unsigned int": "j",
+    "long": "l",
+    "unsigned long": "m",
+    "long long": "x",
+    "unsigned long long": "y",
+    "float": "f",
+    "double": "d",
+}
+_NUMBER: Final = re.compile(r"(-?)(0|[1-9][0-9]*)")
+_TRUTH: Final = {"true": "1", "false": "0"}
+
+
+def can_mean(name: str, lowered: str) -> bool:
+    """Return whether a lowered name may be that of a kernel or variable with this name."""
+    word = base_name(name).rpartition("::")[2]
+    if name == lowered or not word or "(" in name:  # a cast names an overload
+        return True
+    if "<" not in name:
+        plain = plain_name(lowered)
+        last = f"{len(word)}{word}" in lowered if plain is None else plain.rpartition("::")[2] == word
+        return last or word == lowered
+    return plain_name(lowered) is None and bool(re.search(_pattern(word, name), lowered))
+
+
+def _pattern(word: str, name: str) -> str:
+    """Return a regular expression for a template's name and those of its arguments before the first unknown one."""
+    codes = []
+    for argument in _arguments(normalize_name(name)):
+        code = _code(argument)
+        if code is None:
+            break
+        codes.append(f"J?{code}E?")  # J and E stand around a pack
+    return rf"{len(word)}{re.escape(word)}I{''.join(codes)}"
+
+
+def _code(argument: str) -> str | None:
+    if argument in _TYPES:
+        return _TYPES[argument]
+    number = _NUMBER.fullmatch(argument)
+    if number is None and argument not in _TRUTH:
+        return None
+    value = f"{'n' if number[1] else ''}{number[2]}" if number else _TRUTH[argument]
+    return rf"L(?:[a-z]|D[a-z]){value}E"
+
+
+def _arguments(name: str) -> Iterator[str]:
+    """Yield the arguments of a template's name, up to one with brackets of its own."""
+    for argument in name.partition("<")[2].removesuffix(">").split(","):
+        if any(bracket in argument for bracket in "<>()[]{}'\""):
+            return
+        yield argument
+
 
 _LTO_IR: Final = bytes.fromhex("ed434e7f")
 
@@ -54,3 +123,175 @@ def _writers(image: StoredImage) -> set[str]:
     toolchain, is_cubin = image.index.toolchain, image.record.kind == "cubin"
     names = {"ptxas"} if is_cubin and "ptxas" in toolchain else {"nvrtc", "nvjitlink"}
     return {toolchain[name].partition("+")[0] for name in names & toolchain.keys()}
+
+
+_STRUCT: Final = re.compile(r"b8\[(\d+)\]:\d+")
+#: A kernel with more bytes of parameters describes them in another way, without marks.
+_MOST_MARKED: Final = 4096
+_SCALAR: Final = re.compile(r"[a-z]+(\d+)")
+
+
+def check_kernels(subject: Subject) -> Outcome:
+    """Check that every listed kernel and variable is in every image that should have it, with the same parameters."""
+    problems = [problem for image in subject.images for problem in _image_problems(subject, image)]
+    problems += [
+        Problem(message, REBUILD, index.module) for index in subject.modules for message in _odd_lines(subject, index)
+    ]
+    return Outcome.of(sum(not line.key.startswith("&") for line in subject.lines), "kernels", problems)
+
+
+def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    """Yield what shows without a compiler that a line is not the kernel's own."""
+    images, lines = subject.module_images(index.module), subject.module_lines(index.module)
+    called = [(image, _called(image, lines)) for image in images if image.readable is not None]
+    for line in lines:
+        if called and not any(line.key in keys for _, keys in called):
+            yield f"the kernel {line.lowered} is listed as {line.name!r}, and nothing names it so"
+        if line.key.startswith("&") and line.params:
+            yield f"the variable {line.name!r} is listed with parameters"
+        yield from _odd_types(line)
+        if not can_mean(line.name, line.lowered):
+            yield f"{line.lowered} is not the lowered name of {line.name!r}"
+        first = next((image.record for image in images if line.lowered not in image.record.lacks), None)
+        if first is not None and line.key in first.lowered:
+            yield f"{line.name!r} is not listed under its lowered name in {first.file}, the first image with it"
+    per_arch = index.front_end == "per-arch" and not index.options.get("lto") and not index.is_linked
+    if per_arch:  # else its types come from another compile
+        yield from _odd_pointers(lines, called)
+
+
+def _odd_types(line: KernelLine) -> Iterator[str]:
+    """Yield what shows that a kernel's types or names of parameters are not its own."""
+    own = function_parameters(line.lowered) if plain_name(line.lowered) else None
+    if line.types and not (sizes_agree(line.params, line.types) and own in {None, line.types}):
+        listed = ", ".join(line.types)
+        yield f"the kernel {line.name!r} is listed with the parameters ({listed}), which are not its own"
+    if line.names and len(line.names) != len(line.params):
+        yield f"the kernel {line.name!r} is listed with {len(line.names)} names for {len(line.params)} parameters"
+
+
+def _called(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
+    """Return the keys of the lines that name something as a build names it in this image.
+
+    What no name expression stands for is named after its symbol, and after that alone where overloads share a name.
+    """
+    own, named = image.record.lowered, spelled(image.index.names)
+    lowered = {line.key: own.get(line.key, line.lowered) for line in lines}
+    taken = {lowered[key] for key in named if key in lowered}
+    found = _entry_points(image.readable) if image.readable is not None else {}
+    own_kernels = {*lowered.values()} if image.index.libraries else {*found}
+    names = found_names(symbol for symbol in found if symbol not in taken and symbol in own_kernels)
+    known = {key for key in lowered if key in named or key.startswith("&")}
+    return known | {line.key for line in lines if names.get(lowered[line.key]) == line.name}
+
+
+def _odd_pointers(lines: Sequence[KernelLine], called: Sequence[tuple[StoredImage, set[str]]]) -> Iterator[str]:
+    """Check which parameters are listed as pointers, if some image tells them from integers."""
+    marks = [(image, keys, _pointers(image)) for image, keys in called]
+    if not any(marked for _, _, found in marks for marked in found.values()):
+        return
+    for line in lines:
+        if sum(map(_size, line.params)) > _MOST_MARKED:
+            continue
+        holding = ((image.record.lowered, found) for image, keys, found in marks if line.key in keys)
+        wanted = sorted({at for own, found in holding for at in found.get(own.get(line.key, line.lowered), ())})
+        listed = [at for at, param in enumerate(line.params) if param == "ptr"]
+        if listed != wanted:
+            yield f"{line.name!r} has pointers at {wanted}, but kernels.tsv says at {listed} (counted from 0)"
+
+
+def _pointers(image: StoredImage) -> dict[str, frozenset[int]]:
+    match image.readable:
+        case Cubin(kernels=kernels):
+            return {name: kernel.pointers for name, kernel in kernels.items()}
+        case Ptx(entries=entries):
+            every = entries.items()
+            return {name: frozenset(at for at, param in enumerate(params) if param == "ptr") for name, params in every}
+    return {}
+
+
+def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
+    contents = image.readable
+    if contents is None:
+        return
+    found, lines, own = _entry_points(contents), subject.module_lines(image.index.module), image.record.lowered
+    kernels = [(own.get(line.key, line.lowered), line) for line in lines if not line.key.startswith("&")]
+    yield from _kernel_problems(image, found, kernels)
+    listed = {lowered: line.lowered for lowered, line in kernels}
+    known = () if image.index.libraries else found  # libraries have kernels, which are not listed
+    unlisted = (name for name in known if name not in listed and not _is_another_chunks(name, subject, image))
+    yield from (image.problem(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
+    for line in lines:
+        lowered = own.get(line.key, line.lowered)
+        if line.key.startswith("&") and lowered not in contents.variables:
+            yield image.problem(f"the variable {line.name!r} ({lowered}) is not in the image")
+    yield from (image.problem(message) for message in _odd_renames(image, lines))
+    if isinstance(contents, Cubin):
+        yield from _resource_problems(image, contents, listed)
+
+
+def _kernel_problems(
+    image: StoredImage, found: dict[str, Sequence[str | int]], kernels: Sequence[tuple[str, KernelLine]]
+) -> Iterator[Problem]:
+    lacks = image.record.lacks
+    for lowered, line in kernels:
+        if lowered not in found and line.lowered not in lacks:
+            fix = f"find out what removed it from the {image.record.arch} image, then build the wheel again"
+            yield image.problem(f"the kernel {line.name!r} ({lowered}) is not in the image", fix)
+        elif lowered in found and line.lowered in lacks:
+            yield image.problem(f"the index says that the kernel {line.name!r} is not in the image, but it is")
+        elif lowered in found and not _same(line.params, found[lowered]):
+            declared = ", ".join(map(str, found[lowered]))
+            listed = ", ".join(line.params)
+            yield image.problem(f"the kernel {line.name!r} takes ({declared}), but kernels.tsv says ({listed})")
+    if list(lacks) != sorted({*lacks} & {line.lowered for _, line in kernels}):
+        yield image.problem("the index says that it lacks kernels that no image of the module has")
+
+
+def _odd_renames(image: StoredImage, lines: Sequence[KernelLine]) -> Iterator[str]:
+    """Yield which renamed symbols are not listed, or differ in more than the architectures in their names."""
+    listed = {line.key: line.lowered for line in lines}
+    for key, lowered in image.record.lowered.items():
+        other = listed.get(key)
+        if other is None or other == lowered or without_archs(other) != without_archs(lowered):
+            yield f"the details rename {key!r} to {lowered}, which it cannot be called"
+
+
+def _is_another_chunks(lowered: str, subject: Subject, image: StoredImage) -> bool:
+    """Return whether the first chunk lists a kernel: kernels that are not instances are in every chunk, listed once."""
+    first = listed_module(image.index.module)
+    return first != image.index.module and any(line.lowered == lowered for line in subject.module_lines(first))
+
+
+def _resource_problems(image: StoredImage, cubin: Cubin, listed: dict[str, str]) -> Iterator[Problem]:
+    own = listed if image.index.libraries else cubin.resources
+    if image.record.resources != {
+        listed.get(name, name): cubin.resources[name] for name in own if name in cubin.resources
+    }:
+        yield image.problem("the index lists other registers or kernels under 'resources' than the CUBIN has")
+
+
+def _entry_points(contents: Cubin | Ptx) -> dict[str, Sequence[str | int]]:
+    """Return each kernel's parameters by lowered name: types for PTX, sizes in bytes for a CUBIN."""
+    if isinstance(contents, Ptx):
+        return dict(contents.entries)
+    return {name: [size for _, size in kernel.params] for name, kernel in contents.kernels.items()}
+
+
+def _same(listed: Sequence[str], found: Sequence[str | int]) -> bool:
+    """Return whether two lists of parameters agree; only some architectures' PTX tells pointers from integers."""
+    if any(isinstance(param, int) for param in found):
+        return [_size(param) for param in listed] == list(found)
+    return [_plain(param) for param in listed] == [_plain(str(param)) for param in found]
+
+
+def _plain(param: str) -> str:
+    return "u64" if param == "ptr" else param
+
+
+def _size(param: str) -> int:
+    """Return the size of a parameter type in bytes, -1 if it is not a parameter type."""
+    struct, scalar = _STRUCT.fullmatch(param), _SCALAR.fullmatch(_plain(param))
+    if struct is not None:
+        return int(struct[1])
+    return int(scalar[1]) // 8 if scalar is not None else -1

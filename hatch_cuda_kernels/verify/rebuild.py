@@ -1,28 +1,38 @@
-"""``--rebuild``: the shipped sources, compiled again by the recorded toolchain, give every byte of the store."""
+"""The check that the shipped sources, compiled again, give every byte of the store."""
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+import shutil
+import tempfile
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, StoreError, ToolchainError
+from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, StoreError, ToolchainError
+from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.store.built import BuiltModule
+from hatch_cuda_kernels.store.index import SOURCE_FOLDER
+from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+from hatch_cuda_kernels.store.pack import PACK_FILE
 from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
-from hatch_cuda_kernels.verify.model import Outcome
-from hatch_cuda_kernels.verify.rebuilt import Rebuilt, compare_stores
-from hatch_cuda_kernels.verify.subject import REBUILD
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE
+from hatch_cuda_kernels.store.writer import write_store
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
@@ -32,6 +42,108 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_rebuild"]
+
+_SHIPPED: Final = "shipped"
+_REBUILT: Final = "rebuilt"
+_PACKED: Final = "; its images are right, so the liblzma here may be another one than the build's"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rebuilt:
+    """A module that was compiled again."""
+
+    index: ModuleIndex
+    entries: tuple[Entry, ...]
+    """Its images, in the order of the index."""
+    toolchain: Toolchain
+
+
+def _compare_stores(subject: Subject, modules: Sequence[_Rebuilt]) -> Iterator[Problem]:
+    """Write the store again, from all its modules, and yield each file that is not, byte for byte, the shipped one.
+
+    Raises InputError if the folder to keep both stores in cannot be written.
+    """
+    keep, shipped = subject.demands.keep, subject.reader.folder
+    with ExitStack() as stack:
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-")))
+        try:
+            if keep is not None:
+                shutil.copytree(shipped, keep / _SHIPPED)
+            _write(subject, modules, folder / _REBUILT)
+        except BuildError as error:
+            yield Problem(f"the store cannot be written again: {error}", _how(subject))
+        except OSError as error:
+            raise InputError(f"{folder} cannot hold both stores: {error}; name a new folder") from error
+        else:
+            differing = sorted(_differing(shipped, folder / _REBUILT))
+            for name in [name for name in differing if name != DIGESTS_FILE] or differing:
+                yield Problem(_message(name), _how(subject), _module(name))
+
+
+def _write(subject: Subject, modules: Sequence[_Rebuilt], out: Path) -> None:
+    """Write the store as a build does: from one project, which has the sources of all modules."""
+    ordered = sorted(modules, key=lambda module: build_order(module.index.module))
+    with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as project:
+        for root in {subject.reader.source_root(module.index.module) for module in ordered}:
+            shutil.copytree(root, project, dirs_exist_ok=True)
+        built = [_built(subject, module) for module in ordered]
+        index = ordered[0].index  # what modules of one store have in common
+        promises, editable, schema = subject.promises, index.editable, index.schema
+        write_store(out, built, root=Path(project), editable=editable, promises=promises, schema=schema)
+
+
+def _built(subject: Subject, module: _Rebuilt) -> BuiltModule:
+    index = module.index
+    recipe = recipe_of(index, index.names)
+    sources = read_shipped(subject.reader, index, recipe)
+    pack = f"{index.module}/{PACK_FILE}"
+    packed = any(image.stored and image.stored.file == pack for image in index.images)
+    return BuiltModule.of(
+        module.entries,
+        recipe=recipe,
+        toolchain=module.toolchain,
+        sources=sources,
+        units=recipe.units(sources),
+        libraries=recipe.load_libraries(sources),
+        front_end=index.front_end,
+        packing="solid" if packed else "none",
+        patterns=index.patterns,
+        launch=tuple(map(LaunchRule.from_json, index.launch)),
+        where=index.module,
+    )
+
+
+def _differing(shipped: Path, rebuilt: Path) -> set[str]:
+    files = {name: (_bytes(shipped / name), _bytes(rebuilt / name)) for name in {*_files(shipped), *_files(rebuilt)}}
+    return {name for name, (one, other) in files.items() if one != other}
+
+
+def _files(folder: Path) -> Iterator[str]:
+    return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _module(name: str) -> str:
+    folder, inside, _ = name.partition("/")
+    return folder if inside and folder != SOURCE_FOLDER else ""
+
+
+def _message(name: str) -> str:
+    return f"{name} is not what the shipped sources give{_PACKED if name.endswith(PACK_FILE) else ''}"
+
+
+def _how(subject: Subject) -> str:
+    """Return the command that shows the difference."""
+    if subject.demands.keep is not None:
+        return f"see what differs: diff -r {subject.demands.keep / _SHIPPED} {subject.demands.keep / _REBUILT}"
+    package = subject.wheel or subject.reader.label
+    return (
+        f"see what differs: hatch-cuda-kernels verify {package} --rebuild --keep DIR; diff -r DIR/shipped DIR/rebuilt"
+    )
+
 
 _FIX = "find out whether the source or the image changed, then build the wheel again"
 
@@ -68,7 +180,7 @@ def check_rebuild(subject: Subject) -> Outcome:
     problems += [problem for again in plan for problem in _differences(again, outcomes)]
     if not problems:
         rebuilt = [*_rebuilt(subject, plan, outcomes, toolchain)]
-        problems += [*_not_rebuilt(subject, rebuilt)] or compare_stores(subject, rebuilt)
+        problems += [*_not_rebuilt(subject, rebuilt)] or _compare_stores(subject, rebuilt)
     return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", problems)
 
 
@@ -154,7 +266,7 @@ def _differences(again: _Again, outcomes: Mapping[int, Compiled | Exception]) ->
 
 def _rebuilt(
     subject: Subject, plan: list[_Again], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
-) -> Iterator[Rebuilt]:
+) -> Iterator[_Rebuilt]:
     """Yield each module of which all images were made again, with all that a store keeps of it."""
     by_module: dict[str, list[_Again]] = {}
     for again in plan:
@@ -169,10 +281,10 @@ def _rebuilt(
         }
         if entries.keys() == {record.file for record in index.images}:
             listed = tuple(entries[record.file] for record in index.images)
-            yield Rebuilt(index, listed, mine[-1].job.toolchain(toolchain))
+            yield _Rebuilt(index, listed, mine[-1].job.toolchain(toolchain))
 
 
-def _not_rebuilt(subject: Subject, rebuilt: Sequence[Rebuilt]) -> Iterator[Problem]:
+def _not_rebuilt(subject: Subject, rebuilt: Sequence[_Rebuilt]) -> Iterator[Problem]:
     """Yield the problem that modules are left out, so that the store cannot be compared."""
     done = {module.index.module for module in rebuilt}
     left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)

@@ -1,34 +1,235 @@
-"""A store read for verification: what cannot be read is noted as a problem, the rest is ready for the checks."""
+"""What is verified: the demands, the store as far as it can be read, and what a check answers."""
 
 from __future__ import annotations
 
+import csv
+import io
+import re
+import zipfile
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.output.cubin import Cubin, read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import Ptx, read_ptx
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, module_names
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STORE_FOLDER, module_names
+from hatch_cuda_kernels.store.opened import UNREADABLE, read_member
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, Supports, read_promises
 from hatch_cuda_kernels.store.reader import StoreReader
-from hatch_cuda_kernels.verify.malformed import WRONG_TYPE, malformed
-from hatch_cuda_kernels.verify.record import WheelRecord, installed_record, wheel_record
 from hatch_cuda_kernels.versions import parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.store.image_record import ImageRecord
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import KernelLine
-    from hatch_cuda_kernels.verify.model import Demands
 
-__all__ = ["MISSING", "REBUILD", "StoredImage", "Subject", "common_problems", "cuda_release", "read_subject", "spelled"]
+__all__ = [
+    "MISSING",
+    "REBUILD",
+    "Demands",
+    "Outcome",
+    "Result",
+    "StoredImage",
+    "Subject",
+    "Verification",
+    "WheelRecord",
+    "common_problems",
+    "cuda_release",
+    "read_subject",
+    "spelled",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """What to prove beyond the promises that the store records, or in their place."""
+
+    devices: tuple[ComputeCapability, ...] = ()
+    driver: tuple[int, int] | None = None
+    max_spill_bytes: int | None = None
+    """For every module."""
+    max_size: int | None = None
+    """Bytes of the wheel file; of the store's files without a wheel."""
+    rebuild: bool = False
+    keep: Path | None = None
+    """A folder in which a rebuild leaves both stores, to compare them."""
+    skip: frozenset[str] = frozenset()
+    """Names of checks."""
+
+
+class Outcome(NamedTuple):
+    """What a check looked at, and the problems it found: each names its module, or its module and image."""
+
+    checked: int
+    """How many."""
+    what: str
+    """Of what, as a plural."""
+    problems: tuple[Problem, ...]
+    skipped: str = ""
+    """Why there was nothing to check."""
+
+    @classmethod
+    def of(cls, checked: int, what: str, problems: Iterable[Problem]) -> Outcome:
+        """Return the outcome of a check that ran."""
+        return cls(checked, what, tuple(problems))
+
+    @classmethod
+    def skip(cls, reason: str) -> Outcome:
+        """Return the outcome of a check that has nothing to do."""
+        return cls(0, "", (), reason)
+
+
+class Result(NamedTuple):
+    """A check by name with its outcome."""
+
+    check: str
+    outcome: Outcome
+
+    @property
+    def state(self) -> str:
+        """``ok``, ``failed`` or ``skipped``."""
+        if self.outcome.problems:
+            return "failed"
+        return "skipped" if self.outcome.skipped else "ok"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``verify --json``."""
+        checked, what, problems, skipped = self.outcome
+        return {
+            "check": self.check,
+            "state": self.state,
+            "checked": checked,
+            "what": what,
+            "skipped": skipped,
+            "findings": [_finding(problem) for problem in problems],
+        }
+
+
+def _finding(problem: Problem) -> dict[str, str]:
+    module, _, image = problem.where.partition("/")
+    return {"module": module, "image": image, "problem": problem.message, "fix": problem.fix}
+
+
+class Verification(NamedTuple):
+    """Every check's result, in the order they ran."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong."""
+        return tuple(problem for result in self.results for problem in result.outcome.problems)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check found a problem."""
+        return not self.problems
+
+
+_WRONG_TYPE: Final = "a field has the wrong type"
+_FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+_BUILD: Final = re.compile(r"\d+\.\d+\.\d+(?:\+[0-9a-f]+)?")
+
+
+def _malformed(index: ModuleIndex, folder: str) -> str:
+    """Return what no build would write in an index, empty if nothing; then the checks can rely on the rest."""
+    options = NvrtcOptions.from_canonical(index.options)
+    if index.module != folder:
+        return f"it belongs to the module {index.module!r}, not to {folder!r}"
+    texts = [text for unit in index.units for text in (unit.source, unit.sha256, *unit.asked)]
+    texts += [
+        *(digest for _, digest in index.libraries),
+        *index.toolchain.values(),
+        *options.include,
+        *options.pre_include,
+    ]
+    texts += [*index.names, *index.globals, *index.headers, *index.files.values(), *(index.outside or ())]
+    for found in index.patterns:
+        texts += [found["pattern"], *found["matrix"], *(value for axis in found["matrix"].values() for value in axis)]
+    if not all(isinstance(text, str) for text in texts):
+        return _WRONG_TYPE
+    if any(name != normalize("", name) for name in (*index.sources, *dict(index.libraries), *index.files)):
+        return "a source's path leads out of the store"
+    if not _BUILD.fullmatch(index.toolchain.get("nvrtc", "")):
+        return "it does not say which NVRTC compiled the module"
+    return next(filter(None, map(_malformed_image, index.images)), "")
+
+
+def _malformed_image(image: ImageRecord) -> str:
+    numbers = [image.bytes, *(number for used in image.resources.values() for number in used.values())]
+    if not all(isinstance(text, str) for text in (image.file, image.sha256, *image.lacks)):
+        return _WRONG_TYPE
+    if not _FILE.fullmatch(image.file):
+        return f"{image.file!r} is not a file name"
+    if image.kind not in {"cubin", "ptx", "ltoir"} or image.arch.virtual == (image.kind == "cubin"):
+        return f"{image.file}: a {image.kind} image cannot be for {image.arch}"
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return f"{image.file}: a number is negative, or not a whole number"
+    return _malformed_place(image)
+
+
+def _malformed_place(image: ImageRecord) -> str:
+    stored = image.stored
+    if stored is None:
+        return ""
+    numbers = (stored.at, stored.size, stored.skip)
+    if not isinstance(stored.file, str) or not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return _WRONG_TYPE
+    parts = stored.file.split("/")
+    if len(parts) != len(("module", "file")) or not all(map(_FILE.fullmatch, parts)):
+        return f"{image.file}: {stored.file!r} is not a file of the store"
+    return ""
+
+
+class WheelRecord(NamedTuple):
+    """A RECORD, and where the store is among its paths."""
+
+    rows: tuple[tuple[str, ...], ...]
+    """Path, digest and size of each file."""
+    prefix: str
+    """The store's folder, with the slash that follows it."""
+
+
+def _wheel_record(wheel: Path) -> WheelRecord | None:
+    """Return the RECORD of a wheel that has a store, empty if it cannot be read; None if it has no RECORD."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        found = [name for name in names if name.endswith(".dist-info/RECORD") and name.count("/") == 1]
+        listing = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}"))
+        try:
+            text = read_member(archive, found[0]).decode(errors="replace") if found else ""
+        except UNREADABLE:  # another check says so
+            text = ""
+    return WheelRecord(_rows(text), listing.removesuffix(KERNELS_FILE)) if found else None
+
+
+def _installed_record(folder: Path) -> WheelRecord | None:
+    """Return the RECORD beside a store's package that lists the store; None for a folder that was not installed."""
+    for site in folder.parents:
+        records = sorted(site.glob("*.dist-info/RECORD"))
+        prefix = f"{PurePosixPath(*folder.relative_to(site).parts)}/"
+        for path in records:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if f"{prefix}{KERNELS_FILE}," in text:
+                return WheelRecord(_rows(text), prefix)
+        if records:
+            break
+    return None
+
+
+def _rows(text: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(row) for row in csv.reader(io.StringIO(text)) if row)
+
 
 #: The damage of an image whose file is not there.
 MISSING: Final = "missing"
@@ -93,7 +294,7 @@ class Subject:
     @cached_property
     def record(self) -> WheelRecord | None:
         """The RECORD that lists the store: the wheel's, or that of the installed distribution."""
-        return wheel_record(self.wheel) if self.wheel else installed_record(self.reader.folder)
+        return _wheel_record(self.wheel) if self.wheel else _installed_record(self.reader.folder)
 
     @property
     def is_shipped(self) -> bool:
@@ -200,14 +401,14 @@ def _module(reader: StoreReader, name: str, damage: list[Problem]) -> ModuleInde
     """Return a module's index; None, with the damage noted, if it is unreadable or malformed."""
     try:
         index = reader.whole_module(name)
-        wrong = malformed(index, name)
+        wrong = _malformed(index, name)
     except StoreError as error:
         file = INDEX_FILE if Path(error.path).name == INDEX_FILE else DETAILS_FILE
         lost = isinstance(error.__cause__, FileNotFoundError)
         damage.append(Problem(f"{file} is missing" if lost else f"{file}: {error.message}", REBUILD, name))
         return None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        wrong = f"{WRONG_TYPE} ({error})"
+        wrong = f"{_WRONG_TYPE} ({error})"
     if wrong:
         damage.append(Problem(f"{INDEX_FILE}: {wrong}", REBUILD, name))
         return None

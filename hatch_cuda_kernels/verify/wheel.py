@@ -1,33 +1,375 @@
-"""Checks of the file around the store: what installers do with a wheel, and what its RECORD lists."""
+"""Checks of the file around the store: every installer finds the same members, and RECORD and the SBOM are true."""
 
 from __future__ import annotations
 
+import json
+import mmap
 import re
+import stat
+import struct
 import unicodedata
 import zipfile
+import zlib
 from collections import Counter
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain.contents import record_digest
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.opened import UNREADABLE, modules_of, read_member
-from hatch_cuda_kernels.verify.archive import archive_problems
-from hatch_cuda_kernels.verify.model import Outcome
-from hatch_cuda_kernels.verify.subject import REBUILD
+from hatch_cuda_kernels.store.opened import UNREADABLE, is_bomb, modules_of, read_member
+from hatch_cuda_kernels.store.sbom import SBOM_FILE, Distribution, sbom_text
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.verify.record import WheelRecord
-    from hatch_cuda_kernels.verify.subject import Subject
+    from hatch_cuda_kernels.verify.subject import Subject, WheelRecord
 
-__all__ = ["check_record", "check_wheel"]
+__all__ = ["check_record", "check_sbom", "check_wheel"]
+
+_HEADER: Final = struct.Struct("<4s5H3L2H")
+_ROW: Final = struct.Struct("<4s6H3L5H2L")
+_END: Final = struct.Struct("<4s4H2LH")
+_END64: Final = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR: Final = struct.Struct("<4sLQL")
+_HEADER_MARK, _ROW_MARK, _END_MARK = b"PK\3\4", b"PK\1\2", b"PK\5\6"
+_END64_MARK, _LOCATOR_MARK = b"PK\6\6", b"PK\6\7"
+#: In place of a number that a ZIP64 field has.
+_LONG, _SHORT = (1 << 32) - 1, (1 << 16) - 1
+_ZIP64, _OTHER_NAME = 0x0001, 0x7075
+_STORED, _DEFLATED = 0, 8
+_STREAMED: Final = 0x0008
+_UTF_8: Final = 0x0800
+#: How much a deflater tried, and that a name is UTF-8.
+_FLAGS: Final = 0x0006 | _UTF_8
+#: The version of APPNOTE that has ZIP64, and nothing that is newer.
+_NEWEST: Final = 45
+_DOS_FOLDER: Final = 0x10
+_PERMISSIONS: Final = 0o777
+_PIECE: Final = 1 << 16
+_MOST_NAMES: Final = 3
+
+
+class _MemberFacts(NamedTuple):
+    """What the directory, or a local header, says of a member."""
+
+    name: bytes
+    flags: int
+    method: int
+    time: int
+    date: int
+    crc: int
+    packed: int
+    size: int
+    needed: int
+    extra: bytes
+    end: int
+    """Where in the file the entry ends."""
+
+    def differences(self, other: _MemberFacts) -> list[str]:
+        """Return the names of the facts that are not those of another entry."""
+        shared = self._fields[: self._fields.index("needed")]
+        return [field for field in shared if getattr(self, field) != getattr(other, field)]
+
+
+class _Row(NamedTuple):
+    """A member's entry in the directory, and what is said of it there alone."""
+
+    entry: _MemberFacts
+    offset: int
+    """Of its local header."""
+    disk: int
+    attributes: int
+    comment: int
+    """How long its comment is."""
+
+    @property
+    def name(self) -> str:
+        """What the member is called."""
+        return self.entry.name.decode(errors="backslashreplace")
+
+
+class _Directory(NamedTuple):
+    """Where the directory is, and how many rows it has."""
+
+    start: int
+    size: int
+    rows: int
+    end: int
+    """Where what follows it is."""
+
+
+def _archive_problems(path: Path) -> Iterator[str]:
+    """Yield what readers of an archive would not agree about, or would not take; ``zipfile`` has opened it before."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            yield from _problems(data)
+        except (struct.error, ValueError) as error:
+            yield f"a record of the archive is damaged: {error}"
+
+
+def _problems(data: mmap.mmap) -> Iterator[str]:
+    at = _end_of(data)
+    if at + _END.size < len(data) or _END.unpack_from(data, at)[-1]:
+        yield f"{len(data) - at - _END.size} bytes come behind the archive's end, or are its comment"
+    directory, odd = _directory(data, at)
+    yield from odd
+    if directory is None:
+        return
+    if directory.start + directory.size != directory.end:
+        yield "the directory is not where the archive says: there is data before the archive, or within it"
+        return
+    rows = list(_rows(data, directory))
+    if len(rows) != directory.rows or (rows and rows[-1].entry.end != directory.end):
+        yield f"the archive says that its directory has {directory.rows} rows, but {len(rows)} are there"
+    yield from _tiling(data, rows, directory.start)
+    yield from _grouped((row.name, odd) for row in rows for odd in _odd_facts(data, row))
+
+
+def _end_of(data: mmap.mmap) -> int:
+    """Return where the record is that ends an archive."""
+    at = len(data) - _END.size
+    return at if data[at : at + 4] == _END_MARK else data.rfind(_END_MARK)
+
+
+def _directory(data: mmap.mmap, at: int) -> tuple[_Directory | None, list[str]]:
+    """Return what the record at the end says of the directory, and what is odd in it."""
+    _, disk, first_disk, here, rows, size, start, _ = _END.unpack_from(data, at)
+    short = _Directory(start, size, rows, at)
+    disks, counts, located = {disk, first_disk}, {here, rows}, at - _LOCATOR.size
+    if located < 0 or data[located : located + 4] != _LOCATOR_MARK:
+        odd = ["the archive says that it is one of several parts"] if disks != {0} or len(counts) > 1 else []
+        return short, odd
+    _, part, where, parts = _LOCATOR.unpack_from(data, located)
+    expected = located - _END64.size
+    if where != expected or part or parts != 1 or data[expected : expected + 4] != _END64_MARK:
+        return None, ["the ZIP64 record at the end of the archive is not where the archive says"]
+    _, length, _, _, disk, first_disk, here, rows, size, start = _END64.unpack_from(data, expected)
+    long = _Directory(start, size, rows, expected)
+    agree = all(
+        given in {min(full, most), most}
+        for given, full, most in zip(short[:3], long[:3], (_LONG, _LONG, _SHORT), strict=True)
+    )
+    plain = disks <= {0, _SHORT} and {disk, first_disk} == {0} and here == rows and length == _END64.size - 12
+    return long, [] if agree and plain else ["the records at the end of the archive do not agree"]
+
+
+def _rows(data: mmap.mmap, directory: _Directory) -> Iterator[_Row]:
+    at = directory.start
+    while at < directory.end and data[at : at + 4] == _ROW_MARK:
+        fields = _ROW.unpack_from(data, at)
+        needed, *facts = fields[2:10]
+        name_size, extra_size, comment, disk, _, attributes, offset = fields[10:]
+        names = at + _ROW.size
+        name, extra = data[names : names + name_size], data[names + name_size : names + name_size + extra_size]
+        end = names + name_size + extra_size + comment
+        flags, method, time, date, crc, packed, size = facts
+        size, packed, offset = _full(extra, (size, packed, offset))
+        entry = _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
+        yield _Row(entry, offset, disk, attributes, comment)
+        at = end
+
+
+def _header(data: mmap.mmap, at: int) -> _MemberFacts | None:
+    """Return the local header at a place; None where there is none."""
+    if data[at : at + 4] != _HEADER_MARK:
+        return None
+    _, needed, flags, method, time, date, crc, packed, size, name_size, extra_size = _HEADER.unpack_from(data, at)
+    names = at + _HEADER.size
+    name, extra = data[names : names + name_size], data[names + name_size : names + name_size + extra_size]
+    size, packed = _full(extra, (size, packed))
+    end = names + name_size + extra_size
+    return _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
+
+
+def _full(extra: bytes, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return numbers with those of the ZIP64 field in their place.
+
+    Raises ValueError unless the field has just these, or repeats numbers that need none, as some writers do.
+    """
+    fields = [value for kind, value in _fields(extra) if kind == _ZIP64]
+    given = struct.unpack(f"<{len(b''.join(fields)) // 8}Q", b"".join(fields))
+    wanted = numbers.count(_LONG)
+    if len(fields) > 1 or (given != numbers[: len(given)] if wanted == 0 else len(given) != wanted):
+        raise ValueError("a ZIP64 field")
+    rest = iter(given)
+    return tuple(next(rest) if number == _LONG else number for number in numbers)
+
+
+def _fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the fields of an entry's extra data, each with its kind. Raises ValueError where they do not fill it."""
+    at = 0
+    while at < len(extra):
+        kind, size = struct.unpack_from("<2H", extra, at)
+        at += 4 + size
+        if at > len(extra):
+            raise ValueError("the extra data of a member")
+        yield kind, extra[at - size : at]
+
+
+def _tiling(data: mmap.mmap, rows: Sequence[_Row], directory: int) -> Iterator[str]:
+    """Yield the bytes before the directory that belong to no member of it, or to several."""
+    if any(row.entry.flags & _STREAMED for row in rows):  # which is told
+        return
+    at = 0
+    for row in sorted(rows, key=lambda row: row.offset):
+        if row.offset > at:
+            yield _hidden(data, at, row.offset)
+        elif row.offset < at:
+            yield f"{row.name} shares bytes of the archive with another member"
+        header = _header(data, row.offset)
+        at = max(at, row.offset if header is None else header.end + row.entry.packed)
+    if at != directory:
+        yield _hidden(data, at, directory)
+
+
+def _hidden(data: mmap.mmap, start: int, end: int) -> str:
+    header = _header(data, start) if start < end else None
+    if header is not None:
+        name = header.name.decode(errors="backslashreplace")
+        return f"the archive has a member {name} that is not in its directory: some installers unpack it"
+    return f"{abs(end - start)} bytes at {min(start, end)} of the archive belong to no member, or to two"
+
+
+def _odd_facts(data: mmap.mmap, row: _Row) -> Iterator[str]:
+    """Yield what is said of one member that its readers take differently, or refuse."""
+    entry, header = row.entry, _header(data, row.offset)
+    yield from _odd_name(entry)
+    if row.disk or row.comment:
+        yield "it has a comment, or is of another part of the archive"
+    if entry.flags & _STREAMED:
+        yield "its size comes behind its data, which PyPI refuses"
+    needed = max(entry.needed, header.needed if header else 0)
+    if entry.flags & ~(_FLAGS | _STREAMED) or entry.method not in {_STORED, _DEFLATED} or needed > _NEWEST:
+        yield "it is neither stored nor deflated, or encrypted"
+    yield from _odd_kind(row)
+    if header is None:
+        yield "there is no local header where the directory says"
+        return
+    for what, found in (("the directory", entry), ("its local header", header)):
+        yield from _odd_extra(found, what)
+    if differences := entry.differences(header):
+        yield f"its local header and the directory do not agree: {', '.join(differences)}"
+    elif not entry.flags & _STREAMED:
+        yield from _odd_data(data, entry, header.end)
+
+
+def _odd_kind(row: _Row) -> Iterator[str]:
+    """Yield what makes some readers take a member for another thing than a file, or a folder."""
+    mode, is_folder = row.attributes >> 16, row.entry.name.endswith(b"/")
+    expected = stat.S_IFDIR if is_folder else stat.S_IFREG
+    if is_folder and row.entry.size:
+        yield "it is a folder with data"
+    if stat.S_IFMT(mode) not in {0, expected} or bool(row.attributes & _DOS_FOLDER) > is_folder:
+        yield "it is marked as a link, or as another thing than its name says"
+    elif stat.S_IMODE(mode) & ~_PERMISSIONS:
+        yield "it is marked to run with the rights of its owner"
+
+
+def _odd_name(entry: _MemberFacts) -> Iterator[str]:
+    """PyPI takes names as UTF-8, and ``zipfile`` those without the mark of it as code page 437."""
+    try:
+        name = entry.name.decode()
+    except UnicodeDecodeError:
+        name = ""
+    if not name or not (entry.name.isascii() or entry.flags & _UTF_8):
+        yield "its name is not marked as UTF-8, or empty"
+    if re.search(r"[\x00-\x1f\x7f-\x9f]", name):
+        yield "its name has control characters"
+
+
+def _odd_extra(entry: _MemberFacts, what: str) -> Iterator[str]:
+    kinds = [kind for kind, _ in _fields(entry.extra)]
+    if _OTHER_NAME in kinds:
+        yield f"{what} has a second name for it, which only some readers take"
+
+
+def _odd_data(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]:
+    """Unpack the data of a member, and yield where it is not what the directory says."""
+    if is_bomb(entry.size, entry.packed):
+        yield f"it unpacks to {entry.size // max(entry.packed, 1):,} times its size, which PyPI refuses"
+        return
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS) if entry.method == _DEFLATED else None
+    crc = size = 0
+    for at in range(start, start + entry.packed, _PIECE):
+        piece = data[at : min(at + _PIECE, start + entry.packed)]
+        try:
+            made = piece if unpacker is None else unpacker.decompress(piece)
+        except zlib.error as error:
+            yield f"it cannot be read: {error}"
+            return
+        crc, size = zlib.crc32(made, crc), size + len(made)
+    if unpacker is not None and (not unpacker.eof or unpacker.unused_data):
+        yield "its data does not end where the directory says"
+    if (crc, size) != (entry.crc, entry.size):
+        yield "it cannot be read: its data has not the size and the check sum that the directory says"
+
+
+def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield one message for all members that it is about."""
+    members: dict[str, list[str]] = {}
+    for name, message in found:
+        members.setdefault(message, []).append(name)
+    for message, names in members.items():
+        more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+        yield f"{', '.join(names[:_MOST_NAMES])}{more}: {message}"
+
+
+_MADE_BY = {"metadata": {"tools": {"components": [{"version": str}]}}, "components": [{"bom-ref": str}]}
+
+
+def check_sbom(subject: Subject) -> Outcome:
+    """Check that the document is, byte for byte, what a build writes for this store and this project."""
+    if subject.wheel is None:
+        return Outcome.skip("this is not a wheel")
+    if subject.damage:
+        return Outcome.skip("the store cannot be read")
+    with zipfile.ZipFile(subject.wheel) as archive:
+        places = [name for name in archive.namelist() if name.endswith(f".dist-info/sboms/{SBOM_FILE}")]
+        if not places:
+            return Outcome.skip(f"the wheel has no {SBOM_FILE}")
+        try:
+            text = read_member(archive, places[0])
+        except UNREADABLE:
+            return Outcome.skip(f"{SBOM_FILE} cannot be read")  # the check of the wheel says why
+    try:
+        found: dict[str, Any] = json.loads(text)
+        check_shape(found, _MADE_BY)
+        made_by = found["metadata"]["tools"]["components"][0]["version"]
+    except (ValueError, IndexError, RecursionError):
+        return Outcome.of(0, "components", [Problem(f"{SBOM_FILE} is not a document that a build writes", REBUILD)])
+    differences = _sbom_differences(subject, places[0], text, made_by)
+    problems = (Problem(f"{SBOM_FILE} is not of this wheel: it differs in {what}", REBUILD) for what in differences)
+    return Outcome.of(len(found["components"]), "components", problems)
+
+
+def _sbom_differences(subject: Subject, place: str, text: bytes, made_by: str) -> Iterator[str]:
+    """Yield where the document differs from the one that a build by this version of the package writes, if it does."""
+    name, _, version = place.partition("/")[0].removesuffix(".dist-info").rpartition("-")
+    try:
+        written = sbom_text(subject.reader, Distribution(name.replace("_", "-"), version), made_by=made_by)
+    except (KeyError, ValueError):
+        return  # the check of the index says that no build writes such a toolchain
+    if text != written.encode():
+        yield ", ".join(_differing_parts(json.loads(text), json.loads(written))) or "order, spaces or names"
+
+
+def _differing_parts(found: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of the components that differ, and of other members."""
+    components, others = ({part["bom-ref"]: part for part in document["components"]} for document in (found, expected))
+    for ref in sorted(components.keys() | others.keys()):
+        if components.get(ref) != others.get(ref):
+            yield ref
+    for name in sorted((found.keys() | expected.keys()) - {"components", "serialNumber"}):
+        if found.get(name) != expected.get(name):
+            yield name
+
 
 _RECORDS: Final = re.compile(r"[^/]+\.dist-info/RECORD(\.jws|\.p7s)?")
 _SCHEMES: Final = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
@@ -49,7 +391,7 @@ def check_wheel(subject: Subject) -> Outcome:
         return Outcome.skip("this is not a wheel")
     with zipfile.ZipFile(subject.wheel) as archive:
         names = archive.namelist()
-    messages = (*_repeated(names), *_foreign(names), *_misplaced(names), *archive_problems(subject.wheel))
+    messages = (*_repeated(names), *_foreign(names), *_misplaced(names), *_archive_problems(subject.wheel))
     problems = [*(Problem(message, REBUILD) for message in messages), *_without_modules(names)]
     return Outcome.of(len(names), "members", problems)
 
@@ -139,7 +481,7 @@ def check_record(subject: Subject) -> Outcome:
         fix = "build the wheel with a build tool: installers refuse a wheel without RECORD"
         return Outcome.of(0, "files", [Problem("the wheel has no RECORD", fix)])
     there = _members(subject.wheel) if subject.wheel else _installed(folder, record.prefix)
-    messages = (*_bad_rows(record), *_differences(record, there, "" if subject.wheel else record.prefix))
+    messages = (*_bad_rows(record), *_record_differences(record, there, "" if subject.wheel else record.prefix))
     return Outcome.of(len(there), "files", [Problem(message, REBUILD) for message in messages])
 
 
@@ -173,7 +515,7 @@ def _bad_rows(record: WheelRecord) -> Iterator[str]:
             yield f"RECORD lists {path} {count} times"
 
 
-def _differences(record: WheelRecord, there: dict[str, tuple[str, str]], below: str) -> Iterator[str]:
+def _record_differences(record: WheelRecord, there: dict[str, tuple[str, str]], below: str) -> Iterator[str]:
     rows = {row[0]: row[1:] for row in record.rows}
     listed = {path for path in rows if path.startswith(below) and not _RECORDS.fullmatch(path)}
     yield from (f"RECORD lists {path}, which is not there" for path in sorted(listed - there.keys()))

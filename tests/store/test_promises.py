@@ -15,7 +15,7 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.promises.model import Promises, Supports, read_promises
 from hatch_cuda_kernels.store.promises.spills import find_spills
-from hatch_cuda_kernels.verify.assembly import targets
+from hatch_cuda_kernels.verify.promises import targets
 
 #: 40 values that are all alive at once do not fit into 32 registers.
 SPILLING = """

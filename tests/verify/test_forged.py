@@ -23,7 +23,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.store.reader import StoreReader
 from hatch_cuda_kernels.store.texts import digests_text, json_text
 from hatch_cuda_kernels.verify import Demands, verify_store
-from hatch_cuda_kernels.verify.mangled import can_mean
+from hatch_cuda_kernels.verify.images import can_mean
 
 DIST_INFO = "example_project-0.1.0.dist-info"
 STORE = "example_project/_kernels"

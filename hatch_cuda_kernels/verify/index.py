@@ -19,8 +19,7 @@ from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FIL
 from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.store.texts import ListedModule, json_text, kernels_text
-from hatch_cuda_kernels.verify.model import Outcome
-from hatch_cuda_kernels.verify.subject import REBUILD, spelled
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, spelled
 from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
