@@ -34,10 +34,10 @@ FILE = re.compile(r'^```(\w+)(?: gpu| shown)? title="([^"]+)"$', re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s]+)\)")
 #: What a caption says again.
 NAMED = re.compile(r'^`([^`\n]+)`:\n\n(?=```\w+[^\n]* title="\1"$)', re.MULTILINE)
-#: The sentence of the index in whose place the site has the README's first screen.
-README = "The [README](../README.md) shows it on one screen."
-#: A section of the index, and a page in its list.
-SECTION = re.compile(r"^## (.+)\n\n((?:[- ] .+\n)+)", re.MULTILINE)
+#: The sentence of the index in whose place the site has the README's gains, its look and its start.
+README = "The [README](../README.md) shows what you gain, how it looks and how to start."
+#: A group of the index, and a page in its lists.
+GROUP = re.compile(r"^## (.+)\n((?:(?!## ).*\n)+)", re.MULTILINE)
 PAGE = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\.md\)", re.MULTILINE)
 #: A picture with one for dark pages, as browsers and GitHub choose between them; here the reader can, too.
 PICTURE = re.compile(
@@ -73,24 +73,25 @@ def in_both_themes(picture: re.Match[str]) -> str:
 
 
 def first_screen() -> str:
-    """Return what the README shows before it compares."""
+    """Return what the README shows between its first commands and its limits."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    return text[text.index("`pyproject.toml`") : text.index("\n## Start")].replace("](docs/", "](")
+    shown = text[text.index("| what you gain") : text.index("\n## Limits")]
+    return "## What you gain\n\n" + shown.replace("](docs/", "](").replace('"docs/', '"')
 
 
 def navigation(index: str) -> str:
-    """Return hidden tables of contents: a section of the index becomes a caption with its pages.
+    """Return hidden tables of contents: a group of the index becomes a caption with its pages.
 
-    The last is the repository, if the package's metadata names it.
+    The last has the index of names, and the repository, if the package's metadata names one.
     """
-    found = []
-    for caption, listed in SECTION.findall(index):
-        pages = "\n".join(f"{text} <{page}>" for text, page in PAGE.findall(listed))
-        found.append(f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{pages}\n```\n")
+    groups = [
+        (caption, [f"{text} <{page}>" for text, page in PAGE.findall(listed)])
+        for caption, listed in GROUP.findall(index)
+    ]
     code = project_url("source", "repository")
-    if code:
-        found.append(f"\n```{{toctree}}\n:hidden:\n:caption: Project\n\nSource code <{code}>\n```\n")
-    return "".join(found)
+    groups.append(("Project", ["Index of names <genindex>", *([f"Source code <{code}>"] if code else [])]))
+    listed = ((caption, "\n".join(pages)) for caption, pages in groups)
+    return "".join(f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{pages}\n```\n" for caption, pages in listed)
 
 
 def setup(app: Sphinx) -> None:

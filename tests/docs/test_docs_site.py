@@ -55,7 +55,7 @@ def visit(site):
 
 
 def test_the_site_lists_every_page(site):
-    """Each page can be reached from each, with the README's first screen and the names of files."""
+    """Each page can be reached from each, with the README's gains and look, and the names of files."""
     index = (site / "index.html").read_text()
     assert "[tool.hatch.build.hooks.cuda-kernels]" in index, "the first screen of the README"
     assert "src/mylib/__init__.py</span>" in (site / "tutorial.html").read_text(), "the name of a file"

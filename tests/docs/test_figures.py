@@ -1,4 +1,4 @@
-"""The figures in the README, and in the page of numbers, are those of the newest records."""
+"""The figures in the README and on the page of numbers are those of the newest records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from doc_tables import section
 
 RESULTS = ROOT / "benchmarks" / "results"
 NUMBERS = DOCS / "explanation" / "numbers.md"
-#: How the README calls what the records of builds have, with nvcc's two ways to use all cores.
+#: How the page of numbers calls what the records of builds have, with nvcc's two ways to use all cores.
 CONTENDERS = {
     "this package": "ours, per-arch",
     "this package, `front_end: lto`": "ours, lto",
@@ -81,9 +81,9 @@ def table_of(text):
     return {row[0]: row[1:] for row in rows}
 
 
-def comparison(start):
-    """Return the table of the README's comparison below a sentence."""
-    return table_of(section(README, "## Comparison with other tools").partition(f"**{start}")[2])
+def comparison(heading):
+    """Return the table below a heading of the comparison."""
+    return table_of(section(NUMBERS, f"### {heading}"))
 
 
 def test_readme_begins_with_figures_of_the_records(builds, processes):
@@ -109,10 +109,10 @@ def test_readme_begins_with_figures_of_the_records(builds, processes):
     ]  # fmt: skip
 
 
-def test_readme_compares_builds_by_the_record(builds):
+def test_builds_are_compared_by_the_record(builds):
     """Seconds and wheels of both projects, for each way to build."""
     walls, wheels = builds
-    shown = comparison("To build a wheel.")
+    shown = comparison("To build a wheel")
     for called, name in CONTENDERS.items():
         assert shown[called] == [
             text
@@ -128,10 +128,10 @@ def test_readme_compares_builds_by_the_record(builds):
     assert [cell for cell in shown["the same with `-compress-all`"] if cell] == compressed
 
 
-def test_readme_compares_processes_by_the_record(processes):
+def test_processes_are_compared_by_the_record(processes):
     """Whole processes with both kernels, and launches."""
     cold, hot = processes
-    shown = comparison("To the first result.")
+    shown = comparison("To the first result")
     assert {called for called in shown if called and not called.startswith("-")} == set(PROCESSES)
     for called, (name, launches) in PROCESSES.items():
         cells = [f"{cold[kernel][name]:.0f} ms" if name in cold[kernel] else "" for kernel in ("trivial", "heavy")]
@@ -139,12 +139,8 @@ def test_readme_compares_processes_by_the_record(processes):
         assert re.findall(r"[\d.]+ us", shown[called][2]) == [f"{hot[launch]:.1f} us" for launch in launches], called
 
 
-@pytest.mark.parametrize(
-    ("page", "kind"),
-    [(README, "h200-runtime"), (NUMBERS, "build")],
-    ids=["README", "numbers"],
-)
-def test_a_page_names_the_newest_record(page, kind):
+@pytest.mark.parametrize("kind", ["h200-runtime", "build"])
+def test_the_page_names_the_newest_record(kind):
     """A reader who wants all figures gets to the record that the page's were taken from."""
     name, _ = newest(kind)
-    assert f"benchmarks/results/{name}.md" in page.read_text()
+    assert f"benchmarks/results/{name}.md" in NUMBERS.read_text()

@@ -11,7 +11,7 @@ from dataclasses import fields
 from enum import Enum
 
 import pytest
-from doc_blocks import DOCS, PAGES, README, ROOT, blocks_of, write
+from doc_blocks import DOCS, PAGES, ROOT, blocks_of, write
 from doc_tables import coded, first_words, rows, section
 
 import hatch_cuda_kernels
@@ -231,7 +231,7 @@ def flags(parser):
 
 
 def test_cli_reference_names_every_command_and_flag():
-    """Each command has a section that names its flags and no others, and a row in the README."""
+    """Each command has a section that names its flags and no others, and a row in the first table."""
     known = commands()
     assert re.findall(r"^## (.*)$", CLI.read_text(), re.MULTILINE) == list(known)
     said = {
@@ -240,7 +240,7 @@ def test_cli_reference_names_every_command_and_flag():
     }
     shown = {name: set(re.findall(r"--[a-z][a-z-]+", text)) for name, text in said.items()}
     assert shown == known
-    assert [word.split()[0] for word in first_words(README, "## Command line")] == list(known)
+    assert [word.split()[0] for word in first_words(CLI, "# Command line")] == list(known)
 
 
 def keys_of(data):

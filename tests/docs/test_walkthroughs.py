@@ -15,11 +15,13 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
 
+LADDER = DOCS / "explanation" / "ladder.md"
 
-def test_readme_shows_what_explain_says(example_store, fresh_cache, monkeypatch):
-    """The explanation in the README is that of the example project, whole."""
+
+def test_the_ladder_shows_what_explain_says(example_store, fresh_cache, monkeypatch):
+    """The explanation on the page of the ladder is that of the example project, whole."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
-    (shown,) = (block.text for block in blocks_of(README) if block.text.startswith("saxpy on sm_75"))
+    (shown,) = (block.text for block in blocks_of(LADDER) if block.text.startswith("saxpy on sm_75"))
     assert masked(shown) == masked(str(open_store(example_store).explain("saxpy", arch="sm_75")))
 
 
