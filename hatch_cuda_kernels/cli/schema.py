@@ -19,7 +19,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - a schema is JSON either way
     """Print the schema."""
-    from hatch_cuda_kernels.manifest.schema import manifest_schema  # needs the build side
+    from hatch_cuda_kernels.manifest import manifest_schema  # needs the build side
 
     print_json(manifest_schema())
     return 0

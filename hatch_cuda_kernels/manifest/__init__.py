@@ -1,166 +1,29 @@
-"""Reads ``kernels.yaml``: everything that can be wrong with it is found here, at once, before a compiler is loaded."""
+"""``kernels.yaml`` read into a frozen value, its JSON Schema, and edits of its text."""
 
-from __future__ import annotations
+from hatch_cuda_kernels.doors import lazy
 
-import hashlib
-import os
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
-
-from hatch_cuda_kernels.driver import native_archs
-from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.includes import ProjectFiles
-from hatch_cuda_kernels.manifest.arches import Scope, make_scope
-from hatch_cuda_kernels.manifest.instances import expand_instances, too_many
-from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
-from hatch_cuda_kernels.manifest.kinds import Item, attempt, table
-from hatch_cuda_kernels.manifest.launch import check_placeholders, launch_rules
-from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
-from hatch_cuda_kernels.manifest.project import project_version
-from hatch_cuda_kernels.manifest.spot import ManifestReading, Spot
-from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
-from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.store.promises.model import Supports
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from hatch_cuda_kernels.manifest.kinds import suggest as suggest
+    from hatch_cuda_kernels.manifest.model import Manifest as Manifest
+    from hatch_cuda_kernels.manifest.model import Module as Module
+    from hatch_cuda_kernels.manifest.model import Named as Named
+    from hatch_cuda_kernels.manifest.model import Pattern as Pattern
+    from hatch_cuda_kernels.manifest.model import StatedRule as StatedRule
+    from hatch_cuda_kernels.manifest.reader import load_manifest as load_manifest
+    from hatch_cuda_kernels.manifest.reader import parse_manifest as parse_manifest
+    from hatch_cuda_kernels.manifest.schema import manifest_schema as manifest_schema
+    from hatch_cuda_kernels.manifest.yaml_text import append_item as append_item
+    from hatch_cuda_kernels.manifest.yaml_text import has_key as has_key
 
-    from hatch_cuda_kernels.manifest.arches import Native
-
-__all__ = ["Manifest", "Module", "Named", "Pattern", "Supports", "load_manifest", "parse_manifest"]
-
-
-_MANIFEST: Final = table("manifest", MANIFEST)
-
-_Instances: TypeAlias = tuple[tuple[Named, ...], tuple[Pattern, ...]]
-
-
-def load_manifest(
-    path: Path | str, *, native: Native = native_archs, version: Callable[[], str] | None = None
-) -> Manifest:
-    """Read a manifest; its paths are relative to its folder. Raises ManifestError with all problems.
-
-    ``native`` returns this machine's architectures, and ``version`` the project's version (None for what can be found
-    in its folder); each is called only when the manifest uses that word.
-    """
-    path = _absolute(path)
-    try:
-        data = path.read_bytes()
-        text = data.decode()
-    except OSError as error:
-        raise ManifestError([f"{path.name}:1:1: manifest: cannot read {path}: {error.strerror}"]) from None
-    except UnicodeDecodeError as error:
-        raise ManifestError([_not_utf8(path.name, error)]) from None
-    return _read(text, path, hashlib.sha256(data).hexdigest(), path.name, native, version)
-
-
-def _not_utf8(filename: str, error: UnicodeDecodeError) -> str:
-    before = error.object[: error.start]
-    line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-    wrong = error.object[error.start]
-    return f"{filename}:{line}:{column}: manifest: byte 0x{wrong:02x} is not UTF-8; save the file as UTF-8"
-
-
-def parse_manifest(
-    text: str, *, root: Path | str, filename: str = "kernels.yaml", native: Native = native_archs
-) -> Manifest:
-    """Read a manifest's text as if it were a file in ``root``. Raises ManifestError with all problems."""
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    return _read(text, _absolute(root) / filename, digest, filename, native, None)
-
-
-def _absolute(path: Path | str) -> Path:
-    """Drop ``..`` and keep symbolic links: callers compare the result with folders they have not resolved."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps "..", Path.resolve follows links
-
-
-def _read(
-    text: str, path: Path, sha256: str, filename: str, native: Native, version: Callable[[], str] | None
-) -> Manifest:
-    tree, problems = read_tree(text)
-    find_version = version or partial(project_version, path.parent)
-    reading = ManifestReading(filename, ProjectFiles(path.parent), find_version, problems)
-    values = attempt(_MANIFEST, Spot(tree, "", tree.mark, reading)) if tree is not None else None
-    if tree is None or values is None:
-        raise ManifestError(reading.messages())
-    modules: dict[str, Item] = values.get("modules") or {}
-    usable = {name: module for name, module in modules.items() if module.value is not None}
-    written = {name: _written(module.value) for name, module in usable.items()}
-    excess = too_many((found.instances, found.matrix) for found in written.values())
-    instances = {name: expand_instances(*found, counted_only=excess) for name, found in written.items()}
-    for module in usable.values():
-        check_placeholders(module.value)
-    values.setdefault("arches", (Item("all-major", Spot(tree, "arches", tree.mark, reading)),))
-    scope = _scope(values, [module.value for module in usable.values()], native)
-    if reading.problems:
-        raise ManifestError(reading.messages())
-    return Manifest(
-        path=path,
-        root=path.parent,
-        cuda=values.get("cuda"),
-        release=scope.release,
-        modules=tuple(_module(name, usable[name], values, instances[name], scope) for name in sorted(usable)),
-        supports=_supports(values["supports"]) if "supports" in values else None,
-        stubs=values.get("stubs"),
-        max_wheel_size=values.get("max_wheel_size"),
-        sha256=sha256,
-    )
-
-
-class _Written(NamedTuple):
-    """What a module's instances depend on."""
-
-    instances: Sequence[Item]
-    matrix: Mapping[str, Item]
-    kernels: Sequence[Item]
-
-
-def _written(module: dict[str, Any]) -> _Written:
-    """Return what a module's instances depend on; nothing if a part of it was refused."""
-    names, matrix, kernels = (module.get(key, {}) for key in _Written._fields)
-    return _Written((), {}, ()) if names is None or matrix is None else _Written(names or (), matrix, kernels or ())
-
-
-def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native) -> Scope:
-    """Return the scope of all lists of architectures, checked unless the stated release was refused."""
-    lists = (values["arches"], *(module.get("arches") for module in modules))
-    items = [item for found in lists for item in found or ()]
-    stated = "cuda" in values
-    scope = make_scope(items, values.get("cuda"), native)
-    if not stated or values["cuda"] is not None:
-        scope.check(items, stated=stated)
-    return scope
-
-
-def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances, scope: Scope) -> Module:
-    values: dict[str, Any] = module.value
-    return Module(
-        name=name,
-        entry=values["entry"],
-        sources=tuple(values.get("sources") or (values["source"],)),
-        libraries=tuple(values.get("libraries", ())),
-        kernels=_named(values.get("kernels", ())),
-        instances=instances[0],
-        chunk=values.get("chunk"),
-        globals=_named(values.get("globals", ())),
-        headers=values.get("headers", ()),
-        arches=scope.expand(values.get("arches", top["arches"])),
-        options=NvrtcOptions(**top.get("options", {})).override(**values.get("options", {})),
-        front_end=values.get("front_end", FRONT_ENDS[0]),
-        max_spill_bytes=values.get("max_spill_bytes", top.get("max_spill_bytes")),
-        packing=values.get("packing", top.get("packing", PACKINGS[0])),
-        patterns=instances[1],
-        launch=launch_rules(values),
-        where=module.spot.where,
-    )
-
-
-def _named(items: Sequence[Item]) -> tuple[Named, ...]:
-    return tuple(Named(text=item.value, where=item.spot.where) for item in items)
-
-
-def _supports(values: dict[str, Any]) -> Supports:
-    devices: Sequence[Item] = values["devices"]
-    where = {device.value: device.spot.where for device in devices}
-    return Supports(devices=tuple(where), driver=values.get("driver"), where=where)
+#: A plan needs the model, and neither the reader nor yaml.
+__getattr__ = lazy(
+    __name__,
+    {
+        "kinds": ("suggest",),
+        "model": ("Manifest", "Module", "Named", "Pattern", "StatedRule"),
+        "reader": ("load_manifest", "parse_manifest"),
+        "schema": ("manifest_schema",),
+        "yaml_text": ("append_item", "has_key"),
+    },
+)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import fields
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from hatch_cuda_kernels.arch import ComputeCapability
 from hatch_cuda_kernels.extra import extra_refusal
-from hatch_cuda_kernels.manifest.arches import ARCHES
-from hatch_cuda_kernels.manifest.instances import MOST_INSTANCES
 from hatch_cuda_kernels.manifest.kinds import (
     BOOLEAN,
     CPP_TEXT,
     IDENTIFIER,
+    MACRO_VALUE,
     Item,
     Key,
     Kind,
+    RefusedError,
+    Spot,
     Table,
     choice,
     integer,
@@ -25,18 +27,109 @@ from hatch_cuda_kernels.manifest.kinds import (
     map_of,
     table,
     text,
+    wrong_type,
 )
 from hatch_cuda_kernels.manifest.launch import LAUNCH, RULES
-from hatch_cuda_kernels.manifest.macros import DEFINE, DEFINE_FROM, VARIABLE, with_macros
-from hatch_cuda_kernels.manifest.module_names import ENTRY_NAME, name_modules
-from hatch_cuda_kernels.manifest.paths import FOLDER, HEADER, HEADERS_GLOB, LIBRARY, ONE_SOURCE, SOURCE, STUBS
-from hatch_cuda_kernels.manifest.sizes import SIZE
-from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, wrong_type
-from hatch_cuda_kernels.manifest.yaml_tree import Scalar
-from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
+from hatch_cuda_kernels.manifest.modules import ENTRY_NAME, MOST_INSTANCES, name_modules
+from hatch_cuda_kernels.manifest.values import ARCHES, FOLDER, HEADER, HEADERS_GLOB, LIBRARY, ONE_SOURCE, SOURCE, STUBS
+from hatch_cuda_kernels.manifest.yaml_text import Scalar
+from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions, macro_name
+from hatch_cuda_kernels.sizes import SIZE_PATTERN, parse_size
 from hatch_cuda_kernels.versions import parse_version
 
 __all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
+
+_BYTES: Final = r"[1-9][0-9]{0,14}"
+_SCHEMA: Final = [
+    {"type": "integer", "minimum": 1, "maximum": 10**15 - 1},
+    {"type": "string", "pattern": f"^{re.sub('[?]P<[a-z]+>', '?:', SIZE_PATTERN)}$"},
+]
+
+
+def _read_size(spot: Spot) -> int:
+    node = spot.node
+    pattern = {"int": _BYTES, "str": SIZE_PATTERN}.get(node.tag) if isinstance(node, Scalar) else None
+    if pattern is None or not isinstance(node, Scalar) or not re.fullmatch(pattern, node.text):
+        raise wrong_type("a number of bytes, or text such as '5 MB' or '5 MiB'", spot)
+    return parse_size(node.text)
+
+
+_SIZE: Final = Kind(_read_size, {"anyOf": _SCHEMA})
+
+
+_Macros: TypeAlias = tuple[tuple[str, str | None], ...]
+
+_VERSION: Final = "{version}"
+_PARAMETERS: Final = r" *(?:[A-Za-z_][A-Za-z0-9_]* *(?:, *[A-Za-z_][A-Za-z0-9_]* *)*(?:, *\.\.\. *)?|\.\.\. *)?"
+_MACRO: Final = re.compile(rf"{IDENTIFIER.pattern}(?:\({_PARAMETERS}\))?")
+_MACROS: Final = map_of(MACRO_VALUE, keys=_MACRO, key_words="a macro such as NAME or NAME(x, y)")
+
+
+def _read_define(spot: Spot) -> _Macros:
+    items = _MACROS.read(spot)
+    known: dict[str, str] = {}
+    for name, item in items.items():
+        first = known.setdefault(macro_name(name), name)
+        if first != name:
+            item.spot.report(f"{first} is a macro of the same name")
+    return tuple((name, _value(item.value)) for name, item in items.items() if item.value is not None)
+
+
+def _value(item: Item) -> str | None:
+    """Return a macro's text; None, with the problem noted, if it takes a version that is not known."""
+    value: str | None = item.value
+    if value is None or _VERSION not in value:
+        return value
+    try:
+        return value.replace(_VERSION, item.spot.reading.version())
+    except RefusedError as refusal:
+        item.spot.report(str(refusal))
+        return None
+
+
+def _variable(_: Spot, name: str) -> str:
+    value = os.environ.get(name)
+    if value is None:
+        raise RefusedError(f"the environment has no variable {name!r}; set it, to nothing perhaps")
+    if not value.isprintable():
+        raise RefusedError(f"the environment's variable {name!r} is not one line of plain text")
+    return value
+
+
+_VARIABLE: Final[Table] = {
+    "env": Key(
+        text("the name of a variable", _variable, pattern=IDENTIFIER.pattern),
+        "The environment's variable that holds the value, when the manifest is read.",
+        "name a variable of the environment",
+    )
+}
+_VARIABLES: Final = map_of(table("variable", _VARIABLE), keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
+
+
+def _read_define_from(spot: Spot) -> _Macros:
+    return tuple(
+        (name, item.value["env"]) for name, item in _VARIABLES.read(spot).items() if item.value and "env" in item.value
+    )
+
+
+_DEFINE: Final = Kind(_read_define, _MACROS.schema)
+_DEFINE_FROM: Final = Kind(_read_define_from, _VARIABLES.schema)
+
+
+def _with_macros(options: Kind) -> Kind:
+    """Return the kind of options whose ``define`` has the macros of ``define_from``, too."""
+
+    def read(spot: Spot) -> dict[str, Any]:
+        values: dict[str, Any] = options.read(spot)
+        found: _Macros = values.pop("define_from", None) or ()
+        known = {macro_name(name) for name, _ in values.get("define") or ()}
+        for name, _ in found:
+            if name in known:
+                spot.report(f"{name} is under define and under define_from; leave one of them out")
+        return values | {"define": (*(values.get("define") or ()), *found)} if found else values
+
+    return Kind(read, options.schema)
+
 
 FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
 PACKINGS: Final = ("auto", "none", "solid")
@@ -95,20 +188,20 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
     "std": choice(CppStd),
     "maxrregcount": integer(1, 255),
     "include": list_of(FOLDER),
-    "define": DEFINE,
+    "define": _DEFINE,
     "pre_include": list_of(HEADER),
     "extra": list_of(text("a flag", _flag), unique=False),
     "host_only": list_of(text("a C++ name, or a header as <name>")),
     "host_code": choice(HostCode),
 }
 
-OPTIONS: Final[Table] = {
+_OPTIONS: Final[Table] = {
     option.name: Key(_OPTION_KINDS.get(option.name) or _OPTION_KINDS[str(option.type)])  # described by NvrtcOptions
     for option in fields(NvrtcOptions)
-} | {"define_from": Key(DEFINE_FROM, "Macros whose values come from elsewhere; they are part of the key.")}
-_WITH_MACROS: Final = with_macros(table("options", OPTIONS))
+} | {"define_from": Key(_DEFINE_FROM, "Macros whose values come from elsewhere; they are part of the key.")}
+_WITH_MACROS: Final = _with_macros(table("options", _OPTIONS))
 
-MODULE: Final[Table] = {
+_MODULE: Final[Table] = {
     "source": Key(
         SOURCE,
         'CUDA C++ file; every extern "C" kernel in it is found by itself. With a * here and in the name of the module,'
@@ -149,7 +242,7 @@ MODULE: Final[Table] = {
     "launch": Key(RULES, "How kernels are launched, so that a call needs no brackets: by kernel, template or pattern."),
 }
 
-SUPPORTS: Final[Table] = {
+_SUPPORTS: Final[Table] = {
     "devices": Key(
         items_of(text("a compute capability such as '9.0'", _device, pattern=_CAPABILITY), least=1),
         "Compute capabilities every kernel must run on.",
@@ -162,7 +255,7 @@ SUPPORTS: Final[Table] = {
 }
 
 _MODULES: Final = map_of(
-    table("module", MODULE), keys=ENTRY_NAME, key_words="a module name (letters, digits, _ and -, or a *)", least=1
+    table("module", _MODULE), keys=ENTRY_NAME, key_words="a module name (letters, digits, _ and -, or a *)", least=1
 )
 
 
@@ -188,20 +281,20 @@ MANIFEST: Final[Table] = {
     ),
     "modules": Key(Kind(_read_modules, _MODULES.schema), "The modules by name.", "list at least one module"),
     "supports": Key(
-        table("supports", SUPPORTS), "A promise that the build proves; if it cannot, it fails and names the gap."
+        table("supports", _SUPPORTS), "A promise that the build proves; if it cannot, it fails and names the gap."
     ),
     "stubs": Key(STUBS, "A .pyi file with the kernels' names and types, which a build keeps up to date."),
     "max_wheel_size": Key(
-        SIZE, "Maximum size of the wheel, in bytes or as text such as '5 MB'; a larger one fails the build."
+        _SIZE, "Maximum size of the wheel, in bytes or as text such as '5 MB'; a larger one fails the build."
     ),
 }
 
 #: Every mapping with known keys, by the name that other tables refer to.
 TABLES: Final[dict[str, Table]] = {
     "manifest": MANIFEST,
-    "module": MODULE,
-    "options": OPTIONS,
-    "variable": VARIABLE,
+    "module": _MODULE,
+    "options": _OPTIONS,
+    "variable": _VARIABLE,
     "launch": LAUNCH,
-    "supports": SUPPORTS,
+    "supports": _SUPPORTS,
 }

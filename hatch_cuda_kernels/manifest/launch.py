@@ -5,10 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.manifest.kinds import BOOLEAN, Item, Key, Kind, Table, attempt, integer, items_of, map_of, table
+from hatch_cuda_kernels.manifest.kinds import (
+    BOOLEAN,
+    Item,
+    Key,
+    Kind,
+    RefusedError,
+    Spot,
+    Table,
+    attempt,
+    integer,
+    items_of,
+    map_of,
+    suggest,
+    table,
+    wrong_type,
+)
 from hatch_cuda_kernels.manifest.model import StatedRule
-from hatch_cuda_kernels.manifest.spot import RefusedError, Spot, suggest, wrong_type
-from hatch_cuda_kernels.manifest.yaml_tree import Scalar, Sequence
+from hatch_cuda_kernels.manifest.yaml_text import Scalar, Sequence
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.patterns import placeholders
 from hatch_cuda_kernels.store.launch_rules.expressions import (

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.includes import Closure
-    from hatch_cuda_kernels.manifest import Supports
     from hatch_cuda_kernels.plan.plan import PlannedModule
+    from hatch_cuda_kernels.store.promises.model import Supports
 
 __all__ = ["missing_headers", "unkept_promises"]
 

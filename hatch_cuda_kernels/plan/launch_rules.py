@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.manifest.spot import suggest
+from hatch_cuda_kernels.manifest import suggest
 from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.patterns import placeholders
 from hatch_cuda_kernels.problem import Problem
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.execution_space import Declared, SourceSet
-    from hatch_cuda_kernels.manifest.model import Module, StatedRule
+    from hatch_cuda_kernels.manifest import Module, StatedRule
     from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
 
 __all__ = ["name_rules"]

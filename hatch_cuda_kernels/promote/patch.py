@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
-from hatch_cuda_kernels.manifest.edit import append_item, has_key
+from hatch_cuda_kernels.manifest import append_item, has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.patterns import match
 

@@ -8,8 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.manifest.edit import has_key
+from hatch_cuda_kernels.manifest import has_key, load_manifest
 from hatch_cuda_kernels.plan.release import check_release, requirements
 from hatch_cuda_kernels.port import list_files
 from hatch_cuda_kernels.scaffold.survey import (

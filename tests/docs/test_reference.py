@@ -16,9 +16,8 @@ from doc_tables import coded, first_words, rows, section
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels import cli, environment, errors, open_store
-from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.manifest import manifest_schema, parse_manifest
 from hatch_cuda_kernels.manifest.keys import TABLES
-from hatch_cuda_kernels.manifest.schema import manifest_schema
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.store.image_record import ImageRecord
 from hatch_cuda_kernels.store.index import ModuleIndex

@@ -15,13 +15,13 @@ from hatch_cuda_kernels.manifest import (
     Module,
     Named,
     Pattern,
-    Supports,
+    StatedRule,
     load_manifest,
     parse_manifest,
 )
-from hatch_cuda_kernels.manifest.model import StatedRule
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+from hatch_cuda_kernels.store.promises.model import Supports
 
 FULL = """\
 schema: 1

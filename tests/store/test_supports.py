@@ -8,8 +8,9 @@ from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.manifest import Supports, load_manifest
+from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store.image_record import ImageRecord
+from hatch_cuda_kernels.store.promises.model import Supports
 from hatch_cuda_kernels.store.promises.supports import find_gaps
 
 KERNELS = (Symbol("k", "k"), Symbol("other", "_Z5otheri"))

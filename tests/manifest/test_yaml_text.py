@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from hatch_cuda_kernels.manifest import yaml_nodes
-from hatch_cuda_kernels.manifest.yaml_nodes import read_tree
-from hatch_cuda_kernels.manifest.yaml_tree import Mapping, Mark, Pair, Scalar, Sequence, describe, join
+from hatch_cuda_kernels.manifest import yaml_text
+from hatch_cuda_kernels.manifest.yaml_text import Mapping, Mark, Pair, Scalar, Sequence, describe, join, read_tree
 
 LAUGHS = "\n".join(
     f"{name}: &{name} [{', '.join([f'*{inner}'] * 10)}]" for inner, name in zip("abcdef", "bcdefg", strict=True)
@@ -85,7 +84,7 @@ def lines(problems):
 @pytest.fixture(params=["fast", "pure"])
 def _loader(request, monkeypatch):
     if request.param == "pure":
-        monkeypatch.setattr(yaml_nodes, "_FAST", yaml.SafeLoader)
+        monkeypatch.setattr(yaml_text, "_FAST", yaml.SafeLoader)
 
 
 @pytest.mark.usefixtures("_loader")

@@ -1,4 +1,4 @@
-"""Reads YAML text into a tree.
+"""YAML text: read into a small immutable tree that keeps raw text and positions, and edited in place.
 
 The tree is built from parser events, not by ``yaml.compose``: that recurses as deep as the text is nested, and its
 result does not show which nodes are aliases.
@@ -6,26 +6,105 @@ result does not show which nodes are aliases.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import yaml
 
-from hatch_cuda_kernels.manifest.yaml_tree import (
-    Mapping,
-    Mark,
-    Marked,
-    Node,
-    Pair,
-    Scalar,
-    Sequence,
-    describe,
-    join,
-    shorten,
-)
 from hatch_cuda_kernels.problem import Problem
 
-__all__ = ["read_tree"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "Mapping",
+    "Mark",
+    "Marked",
+    "Node",
+    "Pair",
+    "Scalar",
+    "Sequence",
+    "append_item",
+    "describe",
+    "has_key",
+    "join",
+    "read_tree",
+    "shorten",
+]
+
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
+_PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")
+_LONGEST: Final = 60
+_TAG_NAMES: Final = {"bool": "the boolean", "float": "the number", "int": "the integer", "timestamp": "the date"}
+
+
+class Mark(NamedTuple):
+    """A position in the text, both numbers from 1."""
+
+    line: int
+    column: int
+
+
+class Scalar(NamedTuple):
+    """One value as it was written: ``8.10`` stays ``8.10``, and ``tag`` is the type that YAML 1.1 gives it."""
+
+    text: str
+    tag: str
+    quoted: bool
+    mark: Mark
+
+
+class Sequence(NamedTuple):
+    """A list."""
+
+    items: tuple[Node, ...]
+    mark: Mark
+
+
+class Pair(NamedTuple):
+    """One key of a mapping and its value; ``mark`` is the key's."""
+
+    key: str
+    value: Node
+    mark: Mark
+
+
+class Mapping(NamedTuple):
+    """Pairs in the order written, with distinct keys."""
+
+    pairs: tuple[Pair, ...]
+    mark: Mark
+
+
+Node: TypeAlias = Scalar | Sequence | Mapping
+#: A problem whose ``where`` is the path of keys that leads to it (empty at the root), with its position.
+Marked: TypeAlias = tuple[Mark, Problem]
+
+
+def join(path: str, key: str) -> str:
+    """Return the path of a key, which is quoted unless it is a plain word."""
+    word = key if _PLAIN_KEY.fullmatch(key) else shorten(key)
+    return f"{path}.{word}" if path else word
+
+
+def describe(node: Node) -> str:
+    """Return what a node is, for "found ..." in a message."""
+    if isinstance(node, Sequence):
+        return "a list"
+    if isinstance(node, Mapping):
+        return "a mapping"
+    if node.tag == "null":
+        return "nothing"
+    if node.tag in _TAG_NAMES:
+        return f"{_TAG_NAMES[node.tag]} {node.text if _PLAIN_TEXT.fullmatch(node.text) else shorten(node.text)}"
+    return f"the string {shorten(node.text)}"
+
+
+def shorten(text: str) -> str:
+    """Return text in quotes, on one line, cut if it is long."""
+    return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r}..."
+
 
 #: libyaml's parser is about ten times faster than PyYAML's own, and most builds of PyYAML have it. On text without
 #: these characters, which it accepts in more places, it agrees with PyYAML's own about events and marks.
@@ -280,3 +359,90 @@ def _pair(key: str, value: Node, mark: Mark) -> Pair:
     """Make a pair; a value left out is placed at its key, because the two parsers put it in different columns."""
     left_out = value == Scalar("", "null", quoted=False, mark=value.mark)
     return Pair(key, Scalar("", "null", quoted=False, mark=mark) if left_out else value, mark)
+
+
+#: Text that YAML reads as itself, without quotes, in any place.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+
+
+def has_key(text: str, path: Iterable[str]) -> bool:
+    """Return whether a valid manifest states the value at a path of keys."""
+    return _find(_compose(text), path) is not None
+
+
+def append_item(text: str, path: Iterable[str], item: str, *, after: str, default: str = "") -> str:
+    """Return the text of a valid manifest with one more item in the list at a path of keys.
+
+    A single word in place of the list becomes its first item. A missing list is added below the key ``after``, and
+    begins with ``default`` unless that is empty.
+    """
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    text = text.removeprefix(mark)
+    *above, key = path
+    mapping = _find(_compose(text), above)
+    assert isinstance(mapping, yaml.MappingNode)  # noqa: S101 - the manifest is valid
+    node = _value(mapping, key)
+    if node is None:
+        items = ", ".join(_written(part) for part in (default, item) if part)
+        return mark + _insert_entry(text, mapping, after, f"{key}: [{items}]")
+    if isinstance(node, yaml.ScalarNode):
+        start, end = node.start_mark.index, node.end_mark.index
+        return f"{mark}{text[:start]}[{text[start:end]}, {_written(item)}]{text[end:]}"
+    assert isinstance(node, yaml.CollectionNode)  # noqa: S101 - a list, in a valid manifest
+    return mark + _insert_item(text, node, _written(item))
+
+
+def _compose(text: str) -> yaml.Node | None:
+    # PyYAML's own parser: libyaml's marks do not count characters.
+    node: yaml.Node | None = yaml.compose(text.removeprefix("\ufeff"), Loader=yaml.SafeLoader)
+    return node
+
+
+def _find(node: yaml.Node | None, path: Iterable[str]) -> yaml.Node | None:
+    for key in path:
+        node = _value(node, key) if isinstance(node, yaml.MappingNode) else None
+    return node
+
+
+def _value(mapping: yaml.MappingNode, key: str) -> yaml.Node | None:
+    return next((value for name, value in mapping.value if name.value == key), None)
+
+
+def _insert_item(text: str, node: yaml.CollectionNode, written: str) -> str:
+    if not node.value:
+        at = node.start_mark.index + 1
+        return f"{text[:at]}{written}{text[at:]}"
+    at = node.value[-1].end_mark.index
+    if node.flow_style:
+        return f"{text[:at]}, {written}{text[at:]}"
+    return _insert_line(text, at, f"{' ' * node.start_mark.column}- {written}")
+
+
+def _insert_entry(text: str, mapping: yaml.MappingNode, after: str, entry: str) -> str:
+    key, value = next((key, value) for key, value in mapping.value if key.value == after)
+    at = _end(value)
+    if mapping.flow_style:
+        return f"{text[:at]}, {entry}{text[at:]}"
+    return _insert_line(text, at, f"{' ' * key.start_mark.column}{entry}")
+
+
+def _end(node: yaml.Node) -> int:
+    """Return where a value ends; the mark of a block is where the next one begins."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last)
+    end: int = node.end_mark.index
+    return end
+
+
+def _insert_line(text: str, at: int, line: str) -> str:
+    """Insert a line below the one that contains a position."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    end = text.find(newline, at)
+    end = len(text) if end < 0 else end
+    return f"{text[:end]}{newline}{line}{text[end:]}"
+
+
+def _written(item: str) -> str:
+    """Return text as a YAML scalar that is read as this text in any place."""
+    return item if _PLAIN.fullmatch(item) and item.lower() != "null" else json.dumps(item, ensure_ascii=False)

@@ -1,0 +1,211 @@
+"""From the entries of a manifest to modules and instances: ``*`` in names, placeholders in instances."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item, suggest
+from hatch_cuda_kernels.manifest.model import Named, Pattern
+from hatch_cuda_kernels.manifest.yaml_text import shorten
+from hatch_cuda_kernels.names import base_name
+from hatch_cuda_kernels.patterns import expand, placeholders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hatch_cuda_kernels.includes import ProjectFiles
+
+__all__ = ["ENTRY_NAME", "MOST_INSTANCES", "expand_instances", "name_modules", "too_many"]
+
+#: Of all modules together: far beyond what NVRTC compiles in a day, and few enough to list.
+MOST_INSTANCES: Final = 100_000
+
+
+def expand_instances(
+    instances: Sequence[Item], matrix: Mapping[str, Item], kernels: Sequence[Item], *, counted_only: bool = False
+) -> tuple[tuple[Named, ...], tuple[Pattern, ...]]:
+    """Return a module's name expressions and its patterns, in the order written; the first axis varies slowest.
+
+    Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only``, where there are too
+    many, nothing is expanded.
+    """
+    patterns = [(item, _pattern(item, matrix)) for item in instances if _placeholders_known(item, matrix)]
+    _report_unused(instances, matrix)
+    seen = {kernel.value: kernel.spot.path for kernel in kernels}
+    expanded: list[Named] = []
+    for item, pattern in () if counted_only else patterns:
+        expanded += _expand(item, pattern, seen)
+    return tuple(expanded), tuple(pattern for _, pattern in patterns if pattern.matrix)
+
+
+def too_many(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) -> bool:
+    """Return whether modules, each with its instances and matrix, have too many instances together.
+
+    Then that is noted as a problem of the instances that exceed the limit. Nothing is expanded.
+    """
+    count = 0
+    for instances, matrix in modules:
+        for item in instances:
+            axes = (matrix[name].value for name in placeholders(item.value) if name in matrix)
+            count += math.prod(len(values or ()) for values in axes)
+            if count > MOST_INSTANCES:
+                advice = "shorten a matrix, or split the modules between packages"
+                item.spot.report(f"with these, the manifest has more than {MOST_INSTANCES} instances; {advice}")
+                return True
+    return False
+
+
+def _placeholders_known(item: Item, matrix: Mapping[str, Item]) -> bool:
+    """Return whether a pattern can be expanded: each placeholder is an axis, and no axis was refused."""
+    names = placeholders(item.value)
+    for name in names:
+        if name not in matrix:
+            item.spot.report(f"unknown placeholder {{{name}}}{suggest(name, matrix, '; add it to the matrix')}")
+    return all(name in matrix and matrix[name].value for name in names)
+
+
+def _pattern(item: Item, matrix: Mapping[str, Item]) -> Pattern:
+    used = set(placeholders(item.value))
+    return Pattern(text=item.value, matrix=tuple((name, axis.value) for name, axis in matrix.items() if name in used))
+
+
+def _report_unused(instances: Sequence[Item], matrix: Mapping[str, Item]) -> None:
+    used = {name for item in instances for name in placeholders(item.value)}
+    for name, axis in matrix.items():
+        if name not in used and IDENTIFIER.fullmatch(name):
+            axis.spot.report(f"no instance uses {{{name}}}; remove it or write an instance with it")
+
+
+def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
+    """Return a pattern's names. Only the first duplicate is reported: the others tend to have the same cause."""
+    texts = list(expand(pattern.text, dict(pattern.matrix)))
+    repeated = None
+    for text in texts:
+        repeated = repeated or (text if text in seen else None)
+        seen.setdefault(text, item.spot.path)
+    if repeated is not None:
+        item.spot.report(f"{shorten(repeated)} is listed twice (first by {seen[repeated]})")
+    where = item.spot.where
+    return [Named(text=text, where=where) for text in texts]
+
+
+class _Functions(NamedTuple):
+    """The names of the functions that a file declares."""
+
+    kernels: frozenset[str]
+    functions: frozenset[str]
+    """All of them; a macro of a header may stand for the mark of a kernel."""
+
+
+def _share_instances(
+    values: Mapping[str, Any], paths: Sequence[str], files: ProjectFiles
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each file of an entry with its share of the ``instances`` and of the axes of the ``matrix``.
+
+    A file takes the instances of kernels that it declares; where no file declares one as ``__global__``, those of its
+    functions, because a macro may stand for the mark. What no file declares, as when a header does, belongs to all.
+    """
+    instances: Sequence[Item] = values.get("instances") or ()
+    matrix: Mapping[str, Item] = values.get("matrix") or {}
+    if not instances:
+        yield from ((path, {}) for path in paths)
+        return
+    read = {path: _functions(files, path) for path in paths}
+    kernels = _owners({path: found.kernels for path, found in read.items()})
+    functions = _owners({path: found.functions for path, found in read.items()})
+    unused = matrix.keys() - _axes(instances)
+    for path in paths:
+        share = tuple(
+            item for item in instances if path in (kernels.get(_kernel(item)) or functions.get(_kernel(item)) or paths)
+        )
+        axes = _axes(share) | unused
+        yield path, {"instances": share, "matrix": {name: axis for name, axis in matrix.items() if name in axes}}
+
+
+def _kernel(item: Item) -> str:
+    return base_name(item.value).rpartition("::")[2]
+
+
+def _axes(instances: Sequence[Item]) -> set[str]:
+    return {name for item in instances for name in placeholders(item.value)}
+
+
+def _owners(declared: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    """Return the files that declare a name, by name."""
+    owners: dict[str, set[str]] = {}
+    for path, names in declared.items():
+        for name in names:
+            owners.setdefault(name, set()).add(path)
+    return owners
+
+
+def _functions(files: ProjectFiles, path: str) -> _Functions:
+    """Return the functions that a file declares, as far as it can be read without what it includes."""
+    from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, read_alone  # most manifests need none
+
+    try:
+        text = files.read(path).decode(errors="replace")
+        found = [one for one in read_alone(SourceFile(path, text)) if one.kind in {"function", "instantiation"}]
+    except (InputError, TextError, UnbalancedError):  # the plan reports it
+        return _Functions(frozenset(), frozenset())
+    kernels = (one.name for one in found if "__global__" in one.words)
+    return _Functions(frozenset(kernels), frozenset(one.name for one in found))
+
+
+ENTRY_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\*[A-Za-z0-9_-]*)?|\*[A-Za-z0-9_-]*")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+#: What stands for a list of sources, which has no ``*``.
+_JOINED: Final = "sources"
+#: Windows opens a device for a file or folder of these names.
+_WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
+
+
+def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
+    """Return the modules of a manifest's entries by name, each with the entry that it is from; None for a refused one.
+
+    What is wrong with the names is noted.
+    """
+    modules: dict[str, Item] = {}
+    folded: dict[str, str] = {}
+    for entry, item in entries.items():
+        for name, values in _modules_of(entry, item):
+            if _WINDOWS_DEVICES.fullmatch(name):
+                item.spot.report(f"{name!r} cannot be a folder on Windows; choose another name")
+            first = folded.setdefault(name.lower(), name)
+            if name in modules:
+                item.spot.report(f"{modules[name].spot.path} gives a module {name!r}, too; give them different names")
+            elif first != name:
+                item.spot.report(f"{name!r} and {first!r} differ only in case, and would be one folder on some systems")
+            modules.setdefault(name, Item(values, item.spot))
+    return modules
+
+
+def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object] | None]]:
+    """Yield each module of an entry with its values."""
+    values = item.value or {}
+    source = values.get("source") or (_JOINED if values.get("sources") else None)
+    if source is None:  # refused, or missing
+        yield entry, item.value
+    elif ("*" in entry) != ("*" in source):
+        one, other = ("name", "source") if "*" in entry else ("source", "name")
+        item.spot.report(f"the {one} has a * and the {other} has none; with one in both, each file is a module")
+    elif "*" not in entry:
+        yield entry, item.value | {"entry": entry}
+    else:
+        yield from _one_a_file(entry, item, source)
+
+
+def _one_a_file(entry: str, item: Item, source: str) -> Iterator[tuple[str, dict[str, object]]]:
+    before, after = source.split("*")
+    files = item.spot.reading.files
+    for path, share in _share_instances(item.value, tuple(files.glob(source)), files):
+        name = entry.replace("*", path[len(before) : len(path) - len(after)])
+        if _NAME.fullmatch(name):
+            yield name, item.value | share | {"source": path, "entry": entry}
+        else:
+            item.spot.report(
+                f"{path} would be the module {name!r}, which is not a module name (letters, digits, _ and -); rename it"
+            )
