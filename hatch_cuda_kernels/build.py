@@ -24,8 +24,8 @@ from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
 from hatch_cuda_kernels.pool.progress import open_progress
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import STORE_FOLDER
-from hatch_cuda_kernels.store.packed_before import packed_before
-from hatch_cuda_kernels.store.promises.built import check_built
+from hatch_cuda_kernels.store.packing import packed_before
+from hatch_cuda_kernels.store.promises import check_built
 from hatch_cuda_kernels.store.writer import prepare_place, write_store
 from hatch_cuda_kernels.terminal import printable
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.pool.compilation import Progress
-    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.module import BuiltModule
 
 __all__ = ["build_kernels", "build_store"]
 

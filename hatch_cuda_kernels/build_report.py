@@ -9,7 +9,7 @@ from hatch_cuda_kernels.table import counted, fitted, text_table
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.module import BuiltModule
 
 __all__ = ["BuildReport", "render_report"]
 

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
     from hatch_cuda_kernels.report.sizes import add_packed, file_sizes, total_size  # others do not need it
     from hatch_cuda_kernels.store.contents import contents, extract_images
-    from hatch_cuda_kernels.store.opened import opened
+    from hatch_cuda_kernels.store.package import opened
 
     with opened(args.package) as reader:
         data = contents(reader)

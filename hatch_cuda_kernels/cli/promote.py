@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the patch; the status is 1 if something recorded cannot be written into the manifest."""
     from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
     from hatch_cuda_kernels.promote.misses import find_misses
-    from hatch_cuda_kernels.store.opened import opened
+    from hatch_cuda_kernels.store.package import opened
 
     cache = open_cache()
     with opened(args.package) as reader:

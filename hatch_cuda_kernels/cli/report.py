@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _open(package: str, timings: Timings | None = None) -> PackageFacts:
     from hatch_cuda_kernels.report.package import read_package
-    from hatch_cuda_kernels.store.opened import opened
+    from hatch_cuda_kernels.store.package import opened
 
     with opened(package) as reader:
         return read_package(reader, timings)

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.manifest.modules import expand_instances, too_many
 from hatch_cuda_kernels.manifest.values import Scope, make_scope, project_version
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.store.promises.model import Supports
+from hatch_cuda_kernels.store.promises import Supports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

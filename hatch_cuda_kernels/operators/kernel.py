@@ -10,7 +10,7 @@ from hatch_cuda_kernels.operators.ruled import named_parameters
 from hatch_cuda_kernels.operators.sizes import ruled_sizes, stated_sizes
 from hatch_cuda_kernels.runtime.ladder.request import find_kernel
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
-from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule
+from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 from hatch_cuda_kernels.store.source import ModuleSource
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.names import python_names
 from hatch_cuda_kernels.signature import Parameter, parameters_of
-from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule, find_rule
+from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ from hatch_cuda_kernels.cpp import SourceFile
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.image_record import ImageRecord
-from hatch_cuda_kernels.store.promises.built import Coverage, broken_supports
+from hatch_cuda_kernels.store.index import ImageRecord
+from hatch_cuda_kernels.store.promises import Coverage, broken_supports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.plan.plan import PlannedModule
-    from hatch_cuda_kernels.store.promises.model import Supports
+    from hatch_cuda_kernels.store.promises import Supports
 
 __all__ = ["missing_headers", "unkept_promises"]
 

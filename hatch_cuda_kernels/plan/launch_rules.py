@@ -8,14 +8,14 @@ from hatch_cuda_kernels.manifest import suggest
 from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.patterns import placeholders
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.launch_rules.expressions import ExpressionError, python_text
+from hatch_cuda_kernels.store.launch_rules import ExpressionError, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.execution_space import Declared, SourceSet
     from hatch_cuda_kernels.manifest import Module, StatedRule
-    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+    from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 __all__ = ["name_rules"]
 

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.plan.kinds import image_kind
 from hatch_cuda_kernels.plan.launch_rules import name_rules
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.built import BuiltModule
+from hatch_cuda_kernels.store.module import BuiltModule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+    from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 __all__ = ["PlannedModule", "learn", "make_plan", "open_reader", "read_sources"]
 

@@ -88,7 +88,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _check_wheel(self, wheel: Path) -> None:
         from hatch_cuda_kernels.plugin.layout import check_shipped
-        from hatch_cuda_kernels.store.promises.budget import check_wheel
+        from hatch_cuda_kernels.store.promises import check_wheel
 
         check_shipped(wheel, *self._shipped, self._package)
         limit = self._manifest().max_wheel_size
@@ -102,7 +102,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return folders
 
     def _scratch(self) -> Path:
-        from hatch_cuda_kernels.store.staging import temporary_workspace
+        from hatch_cuda_kernels.store.writer import temporary_workspace
 
         return self._scratch_folders.enter_context(temporary_workspace())
 

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plugin.missing import NAME_IT, why_missing
 from hatch_cuda_kernels.plugin.selection import HOOK, plain
 from hatch_cuda_kernels.store.index import STORE_FOLDER
-from hatch_cuda_kernels.store.opened import modules_of
+from hatch_cuda_kernels.store.package import modules_of
 from hatch_cuda_kernels.store.writer import check_replaceable
 
 if TYPE_CHECKING:

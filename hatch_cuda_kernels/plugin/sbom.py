@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, sbom_text
 from hatch_cuda_kernels.store.reader import StoreReader
-from hatch_cuda_kernels.store.sbom import SBOM_FILE, Distribution, sbom_text
 
 if TYPE_CHECKING:
     from pathlib import Path

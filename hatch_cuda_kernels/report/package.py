@@ -21,7 +21,8 @@ from hatch_cuda_kernels.report.sizes import (
     total_size,
 )
 from hatch_cuda_kernels.store.contents import contents
-from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, read_promises
+from hatch_cuda_kernels.store.index import PROMISES_FILE
+from hatch_cuda_kernels.store.promises import Promises, read_promises
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.report.compare import Change
     from hatch_cuda_kernels.report.package import PackageFacts
-    from hatch_cuda_kernels.store.promises.model import Promises
+    from hatch_cuda_kernels.store.promises import Promises
 
 __all__ = ["Report", "describe", "render_page"]
 

@@ -9,11 +9,11 @@ from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
+    PROMISES_FILE,
     SOURCE_FOLDER,
     STANDARD_FILE,
     STORE_FOLDER,
 )
-from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE
 
 if TYPE_CHECKING:

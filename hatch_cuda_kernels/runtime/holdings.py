@@ -24,7 +24,7 @@ class Holdings:
     @cached_property
     def path(self) -> Path:
         """The store's folder. Raises StoreError if there is none."""
-        from hatch_cuda_kernels.store.find import find_store
+        from hatch_cuda_kernels.store.reader import find_store
 
         return find_store(self.package)
 

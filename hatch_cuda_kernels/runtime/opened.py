@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.runtime.store import open_store
-from hatch_cuda_kernels.store.opened import opened
+from hatch_cuda_kernels.store.package import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

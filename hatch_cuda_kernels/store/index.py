@@ -4,31 +4,38 @@ A store folder holds ``kernels.tsv`` (one sorted line a kernel, so that a look-u
 with ``index.json``, ``details.json`` and the images. The sources with their header closures are in one folder for all
 modules, and standard headers in one file.
 
-They are named tuples: a process that only loads a kernel pays for making the classes, half a millisecond a dataclass.
+The records are named tuples: a process that only loads a kernel pays for making the classes, half a millisecond a
+dataclass.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.shape import check_shape
-from hatch_cuda_kernels.store.image_record import ImageRecord
-from hatch_cuda_kernels.store.shapes import INDEX
+from hatch_cuda_kernels.shape import check_shape, file_name, inner_path
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.store.details import ModuleDetails
+    from hatch_cuda_kernels.image import Kind
 
 __all__ = [
+    "DETAILS",
     "DETAILS_FILE",
     "INDEX_FILE",
     "KERNELS_FILE",
+    "PLACES",
+    "PROMISES_FILE",
     "SOURCE_FOLDER",
+    "STANDARD",
     "STANDARD_FILE",
     "STORE_FOLDER",
+    "ImageRecord",
     "ModuleIndex",
+    "Stored",
     "UnitRecord",
     "module_names",
 ]
@@ -41,10 +48,79 @@ STORE_FOLDER: Final = "_kernels"
 KERNELS_FILE: Final = "kernels.tsv"
 INDEX_FILE: Final = "index.json"
 DETAILS_FILE: Final = "details.json"
+#: Beside ``kernels.tsv``, unless the manifest promises nothing.
+PROMISES_FILE: Final = "promises.json"
 #: No module is called so.
 SOURCE_FOLDER: Final = "project.source"
 _OWN_SOURCE_FOLDER: Final = "source"
 STANDARD_FILE: Final = "standard_headers.json"
+#: No image and no pack is larger. Seeking and reading take no number without bound.
+_SIZE: Final = range(1 << 40)
+_IMAGE: Final = {
+    "file": file_name,
+    "kind": frozenset({"cubin", "ptx", "ltoir"}),
+    "arch": str,
+    "sha256": str,
+    "bytes": _SIZE,
+    "ptx_isa": str,
+    "registers": (int, None),
+    "spills": (int, None),
+    "lacks?": [str],
+    "renames?": bool,
+    "stored?": {"file": inner_path, "at": _SIZE, "size": _SIZE, "skip": _SIZE},
+}
+_RULE: Final = {
+    "kernel": str,
+    "grid": [str],
+    "block": [str],
+    "shared_mem": str,
+    "attributes": {"cluster?": [int], "cooperative?": bool, "pdl?": bool, "priority?": int, "carveout?": int},
+    "names": [str],
+}
+INDEX: Final = {
+    "module": str,
+    "source": inner_path,
+    "source_sha256": str,
+    "files": {inner_path: str},
+    "outside": ([str], None),
+    "headers": [str],
+    "options": {str: (str, bool, int, None, [str], [[(str, None)]])},
+    "globals": [str],
+    "patterns": [{"pattern": str, "matrix": {str: [str]}}],
+    "toolchain": {str: str},
+    "images": [_IMAGE],
+    "launch?": [_RULE],
+    "front_end?": str,
+    "units?": [{"source": inner_path, "source_sha256": str, "cut?": str, "asked": [str]}],
+    "libraries?": [{"name": inner_path, "sha256": str}],
+    "standard?": str,
+    "asked?": [str],
+    "cut?": str,
+    "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
+}
+#: Where images are, of an index of which the rest does not count: a large one takes long to look through.
+PLACES: Final = {"images": [{name: _IMAGE[name] for name in ("sha256", "bytes", "stored?")}]}
+STANDARD: Final = {str: str}
+_CUT: Final = {
+    "edits": [[(str, int, bool)]],
+    "default_device": bool,
+    "variables": [str],
+    "loses_constants": bool,
+    "host_headers": [str],
+    "unread": str,
+    "declared": {
+        "kernels": [{"name": str, "parameters": [[str]], "is_template": bool, "has_c_linkage": bool, "file": str}],
+        "variables": [{"name": str, "is_table": bool, "file": str}],
+    },
+    "implied": [str],
+}
+DETAILS: Final = {
+    "names": [str],
+    "resources": {str: {str: {str: int}}},
+    "lowered?": {str: {str: str}},
+    "cuts?": [_CUT],
+    "levels?": [[(str, int)]],
+}
 
 
 def module_names(store: Path) -> list[str]:
@@ -146,14 +222,6 @@ class ModuleIndex(NamedTuple):
         digests = [*(unit.sha256 for unit in self.units), *(digest for _, digest in self.libraries)]
         return sha256("\n".join(digests).encode()).hexdigest()
 
-    def with_details(self, details: ModuleDetails) -> ModuleIndex:
-        """Return the index with its names, and its images with their resources."""
-        images = (
-            image._replace(resources=details.resources.get(image.file, {}), lowered=details.lowered.get(image.file, {}))
-            for image in self.images
-        )
-        return self._replace(names=details.names, images=tuple(images))
-
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``index.json``, which has no details."""
         data: dict[str, Any] = {
@@ -212,4 +280,89 @@ class ModuleIndex(NamedTuple):
             libraries=tuple((found["name"], found["sha256"]) for found in data.get("libraries", ())),
             editable=data.get("editable"),
             schema=data["schema"],
+        )
+
+
+class Stored(NamedTuple):
+    """Where an image's bytes are if it has no file of its own: in a pack, or in the file of an identical image."""
+
+    file: str
+    """Relative to the store's folder, posix."""
+    at: int = 0
+    """Offset of the pack's block that holds the image, in bytes."""
+    size: int = 0
+    """Bytes of that block as it is packed; 0 where ``file`` is the image as it is."""
+    skip: int = 0
+    """Offset of the image in the unpacked block, in bytes."""
+
+
+class ImageRecord(NamedTuple):
+    """One image of a module as the index lists it."""
+
+    file: str
+    """What the image is called: its file in the module's folder, unless ``stored`` names another place."""
+    kind: Kind
+    arch: SmArch
+    sha256: str
+    bytes: int
+    ptx_isa: tuple[int, int]
+    """ISA of the PTX this compile wrote; for a CUBIN, the toolkit's."""
+    registers: int | None = None
+    """Most registers a thread of any kernel needs; None for PTX."""
+    spills: int | None = None
+    """Most bytes of spill stores and loads of any kernel; None for PTX."""
+    lacks: tuple[str, ...] = ()
+    """Lowered names of kernels that other images of the module have and this one has not."""
+    renames: bool = False
+    """Whether kernels or variables have other lowered names here than in ``kernels.tsv``; ModuleDetails has them."""
+    stored: Stored | None = None
+    lowered: dict[str, str] = {}  # noqa: RUF012 - never changed
+    """Of ModuleDetails, once they are read: lowered names that are not those of ``kernels.tsv``, by its key."""
+    resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
+    """Of ModuleDetails, once they are read; see ModuleDetails.add_to."""
+
+    def most(self, *names: str) -> int | None:
+        """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
+        sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if kernel.keys() >= {*names}]
+        return max(sums, default=None)
+
+    def with_summary(self) -> ImageRecord:
+        """Return the record with the registers and spills that its resources give."""
+        return self._replace(registers=self.most("registers"), spills=self.most("spill_stores", "spill_loads"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of the index."""
+        data: dict[str, Any] = {
+            "file": self.file,
+            "kind": self.kind,
+            "arch": str(self.arch),
+            "sha256": self.sha256,
+            "bytes": self.bytes,
+            "ptx_isa": version_text(self.ptx_isa),
+            "registers": self.registers,
+            "spills": self.spills,
+        }
+        if self.lacks:
+            data["lacks"] = list(self.lacks)
+        if self.renames:
+            data["renames"] = True
+        if self.stored is not None:
+            data["stored"] = self.stored._asdict()
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ImageRecord:
+        """Read what ``to_json`` wrote and an index's shape holds. Raises ValueError for an unknown architecture."""
+        return cls(
+            file=data["file"],
+            kind=data["kind"],
+            arch=SmArch.parse(data["arch"]),
+            sha256=data["sha256"],
+            bytes=data["bytes"],
+            ptx_isa=parse_version(data["ptx_isa"]),
+            registers=data["registers"],
+            spills=data["spills"],
+            lacks=tuple(data.get("lacks", ())),
+            renames=bool(data.get("renames", False)),
+            stored=Stored(*(data["stored"][name] for name in Stored._fields)) if "stored" in data else None,
         )

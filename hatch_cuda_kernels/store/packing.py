@@ -1,26 +1,63 @@
-"""Where the images of a store go: each into a file, or packed together; identical images are stored once."""
+"""Where the images of a store go: each into a file, or packed together; identical images are stored once.
+
+A pack is a file of .xz streams, one per block. The images of neighbouring architectures are much alike, so a block is
+far smaller than its images are apart; ``docs/explanation/packing.md`` has the measurements behind the numbers here. A
+block of the store that a build replaces is not compressed again if its images did not change.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.store.image_record import Stored
-from hatch_cuda_kernels.store.pack import BLOCK_BYTES, PACK_FILE, pack_block
+from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.store.index import INDEX_FILE, PLACES, Stored, module_names
+from hatch_cuda_kernels.store.reader import unpack_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import TypeAlias
 
-    from hatch_cuda_kernels.store.built import BuiltModule
-    from hatch_cuda_kernels.store.image_record import ImageRecord
-    from hatch_cuda_kernels.store.packed_before import Blocks
+    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.module import BuiltModule
 
-__all__ = ["LaidOut", "NewImage", "blocks", "lay_out"]
+    #: Packed blocks, each by the digests of its images in their order.
+    Blocks: TypeAlias = Mapping[tuple[str, ...], bytes]
 
+__all__ = [
+    "BLOCK_BYTES",
+    "PACK_FILE",
+    "LaidOut",
+    "NewImage",
+    "blocks",
+    "lay_out",
+    "pack_block",
+    "packed_before",
+]
+
+PACK_FILE: Final = "images.xz"
+#: Most bytes of images in a block; an image that is larger has a block of its own. What a reader unpacks is bounded.
+BLOCK_BYTES: Final = 1 << 20
 #: ``packing: auto`` packs a module whose images have this many bytes; a smaller one would save less than some 10 KB.
 _WORTH_PACKING: Final = 32 << 10
+
+
+def pack_block(data: bytes) -> bytes:
+    """Return a block. Raises ModuleNotFoundError where this Python has no lzma."""
+    import lzma  # only for packed stores, and not every Python has it
+
+    # Preset 6 with a cheaper search (half the time, 4 % larger), and contexts for machine code: its instructions have 8
+    # or 16 bytes.
+    search: dict[str, Any] = {"mf": lzma.MF_HC4, "nice_len": 24, "depth": 8, "pb": 3, "lc": 1}
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": BLOCK_BYTES, **search}]
+    return lzma.compress(data, lzma.FORMAT_XZ, check=lzma.CHECK_NONE, filters=filters)  # images have their digest
 
 
 class LaidOut(NamedTuple):
@@ -118,3 +155,65 @@ def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:
         size += len(image.data)
     if block:
         yield block
+
+
+class _Packed(NamedTuple):
+    """An image of a block."""
+
+    sha256: str
+    bytes: int
+
+
+def packed_before(store: Path) -> Blocks:
+    """Return the packed blocks of a store; none where there is no store, it is damaged, or other code packed it.
+
+    Each was unpacked, and holds the images whose digests are told, and nothing else.
+    """
+    try:
+        found = [(_read(store, place), images) for place, images in _blocks(store)]
+        packed = {tuple(record.sha256 for record in images): block for block, images in found if _holds(block, images)}
+        # Another liblzma, or other settings, may pack the same images to other bytes than a build into an empty folder.
+        block, images = min(found, key=lambda one: _unpacked(one[1]), default=(b"", []))
+        return packed if images and _is_ours(block, _unpacked(images)) else {}
+    except (OSError, ValueError, ImportError, RecursionError):
+        return {}
+
+
+def _holds(block: bytes, images: list[_Packed]) -> bool:
+    data = unpack_whole(block, _unpacked(images))
+    if data is None:
+        return False
+    ends = accumulate(record.bytes for record in images)
+    parts = [data[end - record.bytes : end] for record, end in zip(images, ends, strict=True)]
+    return [sha256(part).hexdigest() for part in parts] == [record.sha256 for record in images]
+
+
+def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
+    """Yield where each block is, and its images in their order."""
+    blocks: defaultdict[Stored, dict[int, _Packed]] = defaultdict(dict)
+    for name in module_names(store):
+        index = json.loads((store / name / INDEX_FILE).read_bytes())
+        check_shape(index, PLACES)
+        for image in index["images"]:
+            stored = image.get("stored")
+            if stored is not None and stored["size"]:
+                place = Stored(stored["file"], stored["at"], stored["size"])
+                blocks[place][stored["skip"]] = _Packed(image["sha256"], image["bytes"])
+    for place, images in blocks.items():
+        yield place, [images[skip] for skip in sorted(images)]
+
+
+def _unpacked(images: list[_Packed]) -> int:
+    return sum(record.bytes for record in images)
+
+
+def _read(store: Path, place: Stored) -> bytes:
+    with (store / place.file).open("rb") as pack:
+        pack.seek(place.at)
+        return pack.read(place.size)
+
+
+def _is_ours(block: bytes, size: int) -> bool:
+    """Return whether this process packs a block's images to the same bytes."""
+    data = unpack_whole(block, size)
+    return data is not None and pack_block(data) == block

@@ -1,13 +1,15 @@
-"""Read a store folder. A look-up touches a few lines and one module's index, however large the store."""
+"""Find a store and read it. A look-up touches a few lines and one module's index, however large the store."""
 
 from __future__ import annotations
 
 import json
 import mmap
 import os
+import sys
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
@@ -17,22 +19,68 @@ from hatch_cuda_kernels.store.index import (
     INDEX_FILE,
     KERNELS_FILE,
     STANDARD_FILE,
+    STORE_FOLDER,
     ModuleIndex,
     module_names,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
     from typing import Any, TypeVar
 
     from hatch_cuda_kernels.signature import Parameter
-    from hatch_cuda_kernels.store.details import ModuleDetails
-    from hatch_cuda_kernels.store.image_record import ImageRecord, Stored
+    from hatch_cuda_kernels.store.index import ImageRecord, Stored
+    from hatch_cuda_kernels.store.texts import ModuleDetails
 
     T = TypeVar("T")
 
-__all__ = ["KernelLine", "StoreReader"]
+__all__ = ["KernelLine", "StoreReader", "find_store", "unpack_block", "unpack_whole"]
+
+#: More than any block written here needs; a damaged pack may ask for gigabytes.
+_UNPACKING_MEMORY: Final = 64 << 20
+
+
+def find_store(package: str | Path) -> Path:
+    """Return the store folder of an import package (given by name, not imported) or of a path.
+
+    Raises StoreError if the package or its store does not exist.
+    """
+    if isinstance(package, Path) or "/" in package or "\\" in package:
+        folder = Path(package)
+        candidates = [folder, folder / STORE_FOLDER]
+    else:
+        candidates = [folder / STORE_FOLDER for folder in _package_folders(package)]
+    for folder in candidates:
+        if (folder / KERNELS_FILE).is_file():
+            return folder
+    if not candidates:
+        raise StoreError(str(package), "no wheel or folder here, and no import package installed, has this name")
+    where = ", ".join(str(folder) for folder in candidates)
+    source = next((folder for folder in candidates if (folder.parent / "__init__.py").is_file()), None)
+    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){_hint(source)}")
+
+
+def _hint(source: Path | None) -> str:
+    if source is None:
+        return ""
+    from hatch_cuda_kernels.compiler.toolchain.packages import editable_install  # no store is found without it
+
+    return f"; a source tree has none until it is installed: {editable_install(source)}"
+
+
+def _package_folders(package: str) -> list[Path]:
+    """Return where a package's files are; without importing it."""
+    module = sys.modules.get(package)
+    locations = getattr(module, "__path__", None)
+    if locations is None:
+        from importlib.util import find_spec  # most callers are the package itself
+
+        try:
+            spec = find_spec(package)
+        except (ImportError, ValueError):
+            return []
+        locations = spec.submodule_search_locations if spec is not None else None
+    return [Path(location) for location in locations or ()]
 
 
 class KernelLine(NamedTuple):
@@ -111,13 +159,13 @@ class StoreReader:
 
     def details(self, name: str) -> ModuleDetails:
         """Return what is known of each kernel of a module. Raises StoreError when it is missing or damaged."""
-        from hatch_cuda_kernels.store.details import ModuleDetails  # not for look-ups
+        from hatch_cuda_kernels.store.texts import ModuleDetails  # not for look-ups
 
         return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.from_json)
 
     def whole_module(self, name: str) -> ModuleIndex:
         """Return a module's index with its details; for checks, not for look-ups: it grows with the kernels."""
-        return self.module(name).with_details(self.details(name))
+        return self.details(name).add_to(self.module(name))
 
     def has_module(self, name: str) -> bool:
         """Return whether the store has a module of that name."""
@@ -180,8 +228,6 @@ class StoreReader:
         end = stored.skip + size
         block = self._ahead.pop((stored.file, stored.at), b"")
         if len(block) < end:
-            from hatch_cuda_kernels.store.pack import unpack_block  # many stores have no packs
-
             with (self.folder / stored.file).open("rb") as file:
                 file.seek(stored.at)
                 # A damaged size may ask for more bytes than there is memory.
@@ -204,7 +250,7 @@ class StoreReader:
 
         Raises StoreError where they are missing or damaged: ``digest`` is what an index says of them.
         """
-        from hatch_cuda_kernels.store.shapes import STANDARD  # only for a compile
+        from hatch_cuda_kernels.store.index import STANDARD  # only for a compile
 
         path = self.folder / STANDARD_FILE
         try:
@@ -264,3 +310,30 @@ def _bisect_lines(text: mmap.mmap | bytes, wanted: bytes) -> int:
         else:
             high = start
     return low
+
+
+def unpack_block(block: bytes, size: int) -> bytes:
+    """Return the first ``size`` bytes of a block's images. Raises ValueError where the block does not hold them."""
+    try:
+        import lzma  # many stores have no packs, and not every Python has it
+    except ImportError as error:
+        raise ValueError(f"this Python cannot unpack it, because it has no lzma module ({error})") from error
+    try:
+        data = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY).decompress(block, size)
+    except (lzma.LZMAError, EOFError, MemoryError) as error:
+        raise ValueError(f"the pack is damaged ({error}); reinstall the package") from error
+    if len(data) != size:
+        raise ValueError("the pack is damaged (a block ends early); reinstall the package")
+    return data
+
+
+def unpack_whole(block: bytes, size: int) -> bytes | None:
+    """Return a block's images; None unless it holds exactly ``size`` bytes of them, and nothing comes after it."""
+    import lzma  # as above
+
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_UNPACKING_MEMORY)
+    try:
+        data = unpacker.decompress(block, size + 1)
+    except (lzma.LZMAError, EOFError, MemoryError):
+        return None
+    return data if len(data) == size and unpacker.eof and not unpacker.unused_data else None

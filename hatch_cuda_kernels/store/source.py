@@ -5,14 +5,15 @@ The source is the one shipped in the store, or the project itself in an editable
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.store.index import INDEX_FILE, STANDARD_FILE
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.source_reader import SourceReader
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.errors import CompileError
-    from hatch_cuda_kernels.execution_space import SourceChange
+    from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.image import Finisher
-    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.includes import OuterHeaders, StandardHeaders
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["ModuleSource"]
+__all__ = ["ModuleSource", "read_shipped", "recipe_of"]
+
+_NOTES: Final = "as-built"
 
 
 class ModuleSource:
@@ -48,8 +52,6 @@ class ModuleSource:
         """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
         if self._index.editable is None:
             return None
-        from hatch_cuda_kernels.store.shipped import read_edited  # off the usual path
-
         self._check_manifest(self._index.editable)
         recipe, index = self.recipe(), self._index
         try:
@@ -76,8 +78,6 @@ class ModuleSource:
 
         Neither is known where the sources cannot be read.
         """
-        from hatch_cuda_kernels.store.shipped import read_edited, read_shipped  # off the prebuilt path
-
         try:
             recipe = self.recipe()
             if self._index.editable is None:
@@ -90,8 +90,6 @@ class ModuleSource:
 
     def recipe(self, names: tuple[str, ...] = ()) -> Recipe:
         """Return what the module was compiled from, and how. Raises StoreError where its options are damaged."""
-        from hatch_cuda_kernels.store.shipped import recipe_of  # off the prebuilt path
-
         try:
             return recipe_of(self._index, names)
         except (TypeError, ValueError) as error:
@@ -132,7 +130,6 @@ class ModuleSource:
         StoreError, or ToolchainError for a missing device runtime.
         """
         from hatch_cuda_kernels.compiler.source_reader import read_again  # off the prebuilt path
-        from hatch_cuda_kernels.store.shipped import read_shipped
 
         recipe, index = self.recipe(self._names(instance)), self._index
         if index.editable is not None:
@@ -249,14 +246,10 @@ class ModuleSource:
         index = self._index
         if index.editable is not None or index.is_linked or not self._is_whole():
             return False
-        from hatch_cuda_kernels.store.rereading import reads_as_built  # off the prebuilt path
-
         return reads_as_built(index, self._reread)
 
     def _reread(self) -> tuple[str, ...]:
         """Return the digest of what NVRTC is shown of each shipped source; none where they cannot be read."""
-        from hatch_cuda_kernels.store.shipped import read_shipped  # off the path to a recorded kernel
-
         try:
             recipe = self.recipe()
             return tuple(unit.program.sha256 for unit in recipe.units(read_shipped(self._reader, self._index, recipe)))
@@ -278,3 +271,97 @@ class ModuleSource:
 
     def _names(self, instance: str | None) -> tuple[str, ...]:
         return self._reader.details(self._index.module).names if instance is None else (instance,)
+
+
+def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
+    """Return what a module was compiled from, and how; ``names`` are those of its details, or others of its source.
+
+    Raises TypeError or ValueError for options that this version does not know.
+    """
+    from hatch_cuda_kernels.compiler.recipe import Recipe  # off the prebuilt path
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+    return Recipe(
+        module=index.module,
+        sources=index.sources,
+        libraries=tuple(name for name, _ in index.libraries),
+        options=NvrtcOptions.from_canonical(index.options),
+        names=names,
+        globals=index.globals,
+        headers=index.headers,
+    )
+
+
+def read_shipped(
+    reader: StoreReader, index: ModuleIndex, recipe: Recipe, *, as_here: bool = False, with_changes: bool = False
+) -> SourceSet:
+    """Return a module's sources with their header closures, as the store has them.
+
+    With ``as_here``, the closures are those of a build here. The toolkit's headers of another release ask for other
+    standard headers than those in the store, so this package's own are taken. The store has edits, and not what each
+    is made for: that comes ``with_changes``, which takes as long as a build's reading. Raises InputError, or StoreError
+    where a file that is read is missing, or not the one that the index names.
+    """
+    from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # off the prebuilt path
+    from hatch_cuda_kernels.execution_space import NOT_CUT
+    from hatch_cuda_kernels.includes import Project, StandardHeaders
+
+    root = reader.source_root(index.module)
+    project = Project(root, only=index.files)  # other modules' files are there, too
+    details = reader.details(index.module)
+    cuts = details.cuts or (NOT_CUT,) * len(index.units)
+    if [cut.digest for cut in cuts] != [unit.cut for unit in index.units]:
+        where = str(reader.folder / index.module / DETAILS_FILE)
+        raise StoreError(where, f"what it says was cut of the sources differs from what {INDEX_FILE} says")
+    if as_here:
+        return read_recipe(recipe, root, project=project, cuts=cuts)
+    texts = reader.standard_headers(index.standard) if index.standard else {}
+    outer = _as_built(index, StandardHeaders(texts, lambda name: texts[name].encode()))
+    if with_changes and details.cuts:
+        return read_recipe(recipe, root, project=project, outer=outer, levels=details.levels)
+    return read_recipe(recipe, root, project=project, outer=outer, cuts=cuts)
+
+
+def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
+    """Return the sources of an editable install as they are now, all else as it was built.
+
+    Raises InputError, or StoreError where the store is damaged.
+    """
+    from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # off the prebuilt path
+    from hatch_cuda_kernels.includes import packaged_standard_headers
+
+    outer = _as_built(index, packaged_standard_headers())
+    return read_recipe(recipe, root, outer=outer, levels=reader.details(index.module).levels)
+
+
+def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:
+    """Return the headers outside the project as each source found them when the store was built."""
+    from hatch_cuda_kernels.includes import OuterHeaders  # off the prebuilt path
+
+    return [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
+
+
+def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> bool:
+    """Return whether ``read``, which gives the digests of a module's units as they are read now, gives the build's.
+
+    Nothing but the index's own files and the rules may have a part in what it gives.
+    """
+    from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged  # off the prebuilt path
+
+    notes, subject = Notes(_NOTES), _subject(index)
+    note = notes.read(subject)
+    states = note.get("states")
+    if isinstance(states, dict) and states and unchanged(states):
+        return note.get("same") is True
+    from hatch_cuda_kernels.compiler.reading_rules import rule_files  # where the answer is remembered, none is needed
+
+    states = {path: file_state(path) for path in rule_files()}
+    same = read() == tuple(unit.sha256 for unit in index.units)
+    if states:
+        notes.write(subject, {"same": same, "states": states})
+    return same
+
+
+def _subject(index: ModuleIndex) -> str:
+    asked = [[unit.source, unit.sha256, *unit.asked] for unit in index.units]
+    return json.dumps([asked, index.files, index.standard, index.headers, index.options], sort_keys=True)

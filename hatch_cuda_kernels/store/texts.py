@@ -1,4 +1,7 @@
-"""The texts of a store's own files. A build writes them, and ``verify`` compares what was shipped with them."""
+"""The texts of a store's files beside the indexes: ``kernels.tsv``, ``details.json`` and ``digests.json``.
+
+A build writes them, and ``verify`` compares what was shipped with them. No look-up needs any of this.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,22 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.execution_space import ClosureCut
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
 from hatch_cuda_kernels.shape import check_shape
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, module_names
-from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
+from hatch_cuda_kernels.store.index import DETAILS, DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE, module_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.store.index import ModuleIndex
 
 __all__ = [
     "DIGESTS_FILE",
     "ListedModule",
+    "ModuleDetails",
     "digests_of",
     "digests_text",
     "json_text",
@@ -28,9 +33,55 @@ __all__ = [
     "read_digests",
 ]
 
+DETAILS_SCHEMA: Final = 1
 #: Beside ``kernels.tsv``. The indexes have the digests of images and sources, and this file those of the indexes.
 DIGESTS_FILE: Final = "digests.json"
 DIGESTS_SCHEMA: Final = 1
+
+
+class ModuleDetails(NamedTuple):
+    """``details.json`` of one module: what only a compile or a listing asks for, however many kernels there are."""
+
+    names: tuple[str, ...]
+    """Name expressions every image was compiled with."""
+    resources: dict[str, dict[str, dict[str, int]]]
+    """Per image and lowered name of ``kernels.tsv``: registers, shared, stack, spill_stores, spill_loads (bytes).
+
+    Of CUBINs only.
+    """
+    lowered: dict[str, dict[str, str]] = {}  # noqa: RUF012 - never changed
+    """Per image that renames, by the key in ``kernels.tsv``: the lowered names that differ from those listed there."""
+    cuts: tuple[ClosureCut, ...] = ()
+    """What was cut of each source and its headers; none where nothing was of any."""
+    levels: tuple[tuple[str, int, str], ...] = ()
+    """Of an editable store: file, offset and level of each declaration of which more is cut, as NVRTC refused it."""
+
+    def add_to(self, index: ModuleIndex) -> ModuleIndex:
+        """Return an index with its names, and its images with their resources."""
+        images = (
+            image._replace(resources=self.resources.get(image.file, {}), lowered=self.lowered.get(image.file, {}))
+            for image in index.images
+        )
+        return index._replace(names=self.names, images=tuple(images))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``details.json``."""
+        data = {"schema": DETAILS_SCHEMA, "names": list(self.names), "resources": self.resources}
+        data |= {"lowered": self.lowered} if self.lowered else {}
+        data |= {"levels": self.levels} if self.levels else {}
+        return data | ({"cuts": [cut.to_json() for cut in self.cuts]} if self.cuts else {})
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
+        """Read what ``to_json`` wrote. Raises ValueError on other data."""
+        check_shape(data, DETAILS)
+        return cls(
+            names=tuple(data["names"]),
+            resources=data["resources"],
+            lowered=data.get("lowered", {}),
+            cuts=tuple(map(ClosureCut.from_json, data.get("cuts", ()))),
+            levels=tuple((file, offset, level) for file, offset, level in data.get("levels", ())),
+        )
 
 
 class ListedModule(NamedTuple):

@@ -1,29 +1,52 @@
-"""Write a store: staged beside its place, put there whole, byte for byte the same from the same inputs."""
+"""Write a store: staged beside its place, put there whole, byte for byte the same from the same inputs.
+
+What is not finished yet is in a folder with a lock. A process that is killed leaves its folder, and the next process
+removes it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.cache.files import open_unchecked
+from hatch_cuda_kernels.cache.locks import held
+from hatch_cuda_kernels.cache.writing import remove
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.store.index import INDEX_SCHEMA, KERNELS_FILE
-from hatch_cuda_kernels.store.packed_before import packed_before
-from hatch_cuda_kernels.store.packing import lay_out
-from hatch_cuda_kernels.store.promises.budget import check_store
-from hatch_cuda_kernels.store.rendered import render_store
-from hatch_cuda_kernels.store.staging import sweep, workspace
+from hatch_cuda_kernels.store.index import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    INDEX_SCHEMA,
+    KERNELS_FILE,
+    PROMISES_FILE,
+    STANDARD_FILE,
+)
+from hatch_cuda_kernels.store.packing import lay_out, packed_before
+from hatch_cuda_kernels.store.promises import check_store
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE, ListedModule, digests_of, json_text, kernels_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
-    from hatch_cuda_kernels.store.built import BuiltModule
-    from hatch_cuda_kernels.store.packed_before import Blocks
-    from hatch_cuda_kernels.store.promises.model import Promises
+    from hatch_cuda_kernels.store.module import BuiltModule
+    from hatch_cuda_kernels.store.packing import Blocks, LaidOut
+    from hatch_cuda_kernels.store.promises import Promises
 
-__all__ = ["check_replaceable", "prepare_place", "write_store"]
+__all__ = ["check_replaceable", "prepare_place", "temporary_workspace", "workspace", "write_store"]
+
+_LOCK: Final = "lock"
+_LOCK_SECONDS: Final = 2.0
+#: No other temporary folder's name begins so: those of workers and of ptxas have no lock, and are empty at first.
+_TEMPORARY: Final = "hatch-cuda-kernels.build-"
 
 
 def check_replaceable(folder: Path) -> None:
@@ -130,3 +153,121 @@ def _restore(out: Path, folder: Path) -> None:
     """Put back the store of a process that was killed between the two renames."""
     if (folder / "old").is_dir() and not out.exists():
         (folder / "old").rename(out)
+
+
+def render_store(
+    modules: Sequence[BuiltModule],
+    laid_out: Sequence[LaidOut],
+    *,
+    root: Path,
+    editable: dict[str, str] | None,
+    promises: Promises,
+    schema: int,
+) -> dict[str, bytes]:
+    """Return a store's files by path. ``root`` is the project, whose files it holds as they were compiled.
+
+    Raises BuildError when one of those is another now, and OSError when it cannot be read.
+    """
+    read = _CompiledFiles(root)
+    listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
+    texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text(), STANDARD_FILE: _standard(modules)}
+    files = {name: text.encode() for name, text in texts.items() if text}
+    standard = sha256(files[STANDARD_FILE]).hexdigest() if STANDARD_FILE in files else ""
+    for built, laid in zip(modules, laid_out, strict=True):
+        files |= {f"{built.name}/{name}": data for name, data in laid.files.items()}
+        index = built.index(laid.images, standard=standard, editable=editable)._replace(schema=schema)
+        files |= {f"{index.source_folder}/{path}": read(path, digest) for path, digest in index.files.items()}
+        files[f"{built.name}/{INDEX_FILE}"] = json_text(index.to_json()).encode()
+        files[f"{built.name}/{DETAILS_FILE}"] = json_text(built.details.to_json()).encode()
+    files[DIGESTS_FILE] = digests_of([built.name for built in modules], files.get).encode()
+    if editable is not None:
+        files[".gitignore"] = b"*\n"
+    return files
+
+
+def _standard(modules: Iterable[BuiltModule]) -> str:
+    """Return the text of the file with the standard headers of all modules; empty if there are none."""
+    texts = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
+    return json_text(texts) if texts else ""
+
+
+class _CompiledFiles:
+    """The project's files as they were compiled, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._read: dict[tuple[str, str], bytes] = {}
+
+    def __call__(self, path: str, digest: str) -> bytes:
+        """Return a file. Raises BuildError where it has not this digest any more."""
+        if (path, digest) not in self._read:
+            data = (self._root / path).read_bytes()
+            if sha256(data).hexdigest() != digest:
+                raise BuildError([f"{path} changed while it was built; build again"])
+            self._read[path, digest] = data
+        return self._read[path, digest]
+
+
+@contextmanager
+def workspace(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new folder in ``parent``, which is removed at the end, and remove those that dead processes left.
+
+    A living process holds a lock in its folder; the system releases it however the process ends.
+    """
+    sweep(parent, prefix)
+    with ExitStack() as stack:
+        yield _claim(parent, prefix, stack)
+
+
+def temporary_workspace() -> AbstractContextManager[Path]:
+    """Return such a folder among the system's temporary ones."""
+    return workspace(Path(tempfile.gettempdir()), _TEMPORARY)
+
+
+def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda _: None) -> None:
+    """Remove the folders of that prefix that dead processes left, each after it was given to ``rescue``."""
+    for folder in parent.glob(f"{escape(prefix)}*"):
+        if not _is_ours(folder):
+            continue
+        if not (folder / _LOCK).is_file():
+            with suppress(OSError):  # with anything in it, it is not ours; empty, its process was killed at once
+                folder.rmdir()
+            continue
+        try:
+            opened = open_unchecked(folder)
+        except OSError:  # removed meanwhile
+            continue
+        with opened, held(opened, _LOCK, 0.0) as dead:
+            if dead:
+                rescue(folder)
+                _remove(folder)
+        if dead:  # Windows keeps the lock's file until it is released
+            _remove(folder)
+
+
+def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        stack.callback(_remove, folder)
+        with suppress(FileNotFoundError), open_unchecked(folder) as opened:
+            stack.enter_context(held(opened, _LOCK, _LOCK_SECONDS))
+        if folder.is_dir():  # else another process took it for a dead one's, before it was locked
+            return folder
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, its lock last, so that the next process removes what is left if this one is killed meanwhile."""
+    with suppress(OSError), open_unchecked(folder) as opened:
+        for name in opened.names():
+            if name != _LOCK:
+                remove(opened, name)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell our own folders from what others put into a shared temporary folder."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return folder.is_dir() and not folder.is_symlink() and (not hasattr(os, "getuid") or found.st_uid == os.getuid())

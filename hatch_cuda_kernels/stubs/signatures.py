@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.execution_space import DeclaredParameter
 from hatch_cuda_kernels.names import base_name, plain_name, python_names
-from hatch_cuda_kernels.store.launch_rules.rule import find_rule
+from hatch_cuda_kernels.store.launch_rules import find_rule
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.module import BuiltModule
 
 __all__ = ["SignatureReader", "StubSignature"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.store.built import BuiltModule
+    from hatch_cuda_kernels.store.module import BuiltModule
 
 __all__ = ["stubs_state", "write_stubs"]
 

@@ -9,19 +9,19 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.image_record import Stored
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
+    PROMISES_FILE,
     SOURCE_FOLDER,
     STANDARD_FILE,
+    Stored,
     UnitRecord,
 )
-from hatch_cuda_kernels.store.pack import PACK_FILE, unpack_whole
-from hatch_cuda_kernels.store.packing import NewImage, blocks
-from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
-from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
+from hatch_cuda_kernels.store.packing import PACK_FILE, NewImage, blocks
+from hatch_cuda_kernels.store.reader import unpack_whole
+from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text, read_digests
 from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, Outcome, common_problems
 

@@ -14,19 +14,16 @@ from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.details import ModuleDetails
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE
-from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
-from hatch_cuda_kernels.store.promises.model import PROMISES_FILE
-from hatch_cuda_kernels.store.texts import ListedModule, json_text, kernels_text
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE
+from hatch_cuda_kernels.store.launch_rules import LaunchRule
+from hatch_cuda_kernels.store.texts import ListedModule, ModuleDetails, json_text, kernels_text
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, spelled
 from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.store.image_record import ImageRecord
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import Subject
 
 __all__ = ["check_index"]

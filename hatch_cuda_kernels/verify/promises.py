@@ -15,8 +15,7 @@ from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.executors import default_workers
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.promises.spills import find_spills
-from hatch_cuda_kernels.store.promises.supports import find_gaps
+from hatch_cuda_kernels.store.promises import find_gaps, find_spills
 from hatch_cuda_kernels.verify.subject import Outcome, cuda_release
 from hatch_cuda_kernels.versions import version_text
 

@@ -20,11 +20,11 @@ from hatch_cuda_kernels.plan.front_end import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.built import BuiltModule
 from hatch_cuda_kernels.store.index import SOURCE_FOLDER
-from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
-from hatch_cuda_kernels.store.pack import PACK_FILE
-from hatch_cuda_kernels.store.shipped import read_shipped, recipe_of
+from hatch_cuda_kernels.store.launch_rules import LaunchRule
+from hatch_cuda_kernels.store.module import BuiltModule
+from hatch_cuda_kernels.store.packing import PACK_FILE
+from hatch_cuda_kernels.store.source import read_shipped, recipe_of
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE
 from hatch_cuda_kernels.store.writer import write_store
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Compiled
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.store.image_record import ImageRecord
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_rebuild"]

@@ -19,9 +19,16 @@ from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, STORE_FOLDER, module_names
-from hatch_cuda_kernels.store.opened import UNREADABLE, read_member
-from hatch_cuda_kernels.store.promises.model import PROMISES_FILE, Promises, Supports, read_promises
+from hatch_cuda_kernels.store.index import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    PROMISES_FILE,
+    STORE_FOLDER,
+    module_names,
+)
+from hatch_cuda_kernels.store.package import UNREADABLE, read_member
+from hatch_cuda_kernels.store.promises import Promises, Supports, read_promises
 from hatch_cuda_kernels.store.reader import StoreReader
 from hatch_cuda_kernels.versions import parse_version
 
@@ -29,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hatch_cuda_kernels.arch import ComputeCapability
-    from hatch_cuda_kernels.store.image_record import ImageRecord
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import KernelLine
 
 __all__ = [

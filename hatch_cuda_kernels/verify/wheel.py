@@ -20,9 +20,9 @@ from hatch_cuda_kernels.compiler.toolchain.contents import record_digest
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, sbom_text
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.opened import UNREADABLE, is_bomb, modules_of, read_member
-from hatch_cuda_kernels.store.sbom import SBOM_FILE, Distribution, sbom_text
+from hatch_cuda_kernels.store.package import UNREADABLE, is_bomb, modules_of, read_member
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
 
 if TYPE_CHECKING:

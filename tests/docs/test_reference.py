@@ -19,8 +19,7 @@ from hatch_cuda_kernels import cli, environment, errors, open_store
 from hatch_cuda_kernels.manifest import manifest_schema, parse_manifest
 from hatch_cuda_kernels.manifest.keys import TABLES
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.store.image_record import ImageRecord
-from hatch_cuda_kernels.store.index import ModuleIndex
+from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
 
 EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (

@@ -19,7 +19,7 @@ from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.store.staging import workspace
+from hatch_cuda_kernels.store.writer import workspace
 
 pytestmark = linux
 
@@ -161,7 +161,7 @@ def store_in(wheel):
 HOLD = """
 import sys, time
 from pathlib import Path
-from hatch_cuda_kernels.store.staging import workspace
+from hatch_cuda_kernels.store.writer import workspace
 with workspace(Path(sys.argv[1]), ".out.") as folder:
     (folder / "old").mkdir()
     (folder / "old" / "file").touch()

@@ -11,6 +11,7 @@ import pytest
 from slow_parameters import slow_but
 from small_jobs import job_of
 
+from hatch_cuda_kernels import includes
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
@@ -24,7 +25,6 @@ from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.promote.patch import Wanted, promote
 from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.standalone import compile_to_cubin
-from hatch_cuda_kernels.store import shipped
 from hatch_cuda_kernels.store.texts import digests_text
 
 MANIFEST = "{schema: 1, arches: [sm_90], options: {include: [in]}, modules: {a: {source: a.cu}, b: {source: b.cu}}}"
@@ -59,7 +59,7 @@ def another_version(monkeypatch):
     def change():
         ours = packaged_standard_headers()
         other = StandardHeaders(ours.names, lambda name: f"{ours.text(name).text}// of another version\n".encode())
-        for module in (remembered, outer, shipped):
+        for module in (remembered, outer, includes):
             monkeypatch.setattr(module, "packaged_standard_headers", lambda: other)
         monkeypatch.setattr(source_reader, "_code", lambda: "another version")
 

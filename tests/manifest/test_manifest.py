@@ -20,8 +20,8 @@ from hatch_cuda_kernels.manifest import (
     parse_manifest,
 )
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
-from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
-from hatch_cuda_kernels.store.promises.model import Supports
+from hatch_cuda_kernels.store.launch_rules import LaunchRule
+from hatch_cuda_kernels.store.promises import Supports
 
 FULL = """\
 schema: 1

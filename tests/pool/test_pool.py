@@ -23,7 +23,7 @@ from hatch_cuda_kernels.plan.plan import make_plan
 from hatch_cuda_kernels.pool.compile_all import compile_all
 from hatch_cuda_kernels.pool.executors import open_executor
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
-from hatch_cuda_kernels.store.staging import temporary_workspace
+from hatch_cuda_kernels.store.writer import temporary_workspace
 
 #: NVRTC's front end takes a minute for this.
 ENDLESS = """

@@ -16,10 +16,9 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, NoImageError, StoreError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.store import open_store
-from hatch_cuda_kernels.store.image_record import ImageRecord
-from hatch_cuda_kernels.store.pack import BLOCK_BYTES, pack_block, unpack_block
-from hatch_cuda_kernels.store.packing import lay_out
-from hatch_cuda_kernels.store.reader import StoreReader
+from hatch_cuda_kernels.store.index import ImageRecord
+from hatch_cuda_kernels.store.packing import BLOCK_BYTES, lay_out, pack_block
+from hatch_cuda_kernels.store.reader import StoreReader, unpack_block
 
 ARCHS = ("sm_80", "sm_90", "sm_120")
 

@@ -51,7 +51,7 @@ from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 from hatch_cuda_kernels.runtime.launch.loaded import Loaded
 from hatch_cuda_kernels.runtime.loading import LoadedKernels
 from hatch_cuda_kernels.signature import Parameter as Declared
-from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 #: Of one case.
 STEPS = 200

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cache_kills import die_at
 
-from hatch_cuda_kernels.store.staging import workspace
+from hatch_cuda_kernels.store.writer import workspace
 
 
 def build(parent):

@@ -17,8 +17,7 @@ from cupy.cuda import compiler
 
 from hatch_cuda_kernels import NvrtcOptions, open_store
 from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.store.find import find_store
-from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
+from hatch_cuda_kernels.store.reader import KernelLine, StoreReader, find_store
 
 STORE = open_store(os.environ["PROJECT_STORE"])
 READER = StoreReader(find_store(os.environ["PROJECT_STORE"]))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Finisher, Image, Kind
     from hatch_cuda_kernels.runtime.ladder.notices import Notice
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.index import ImageRecord
 
 __all__ = ["finished_candidates"]
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
-    from hatch_cuda_kernels.store.image_record import ImageRecord
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["Request", "find_kernel", "find_variable", "make_request"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.store.image_record import ImageRecord
+    from hatch_cuda_kernels.store.index import ImageRecord
 
     Rung = Callable[[Request], Iterator[Candidate]]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.loaded import Loaded
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchOptions
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
-    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+    from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 __all__ = ["Dim", "Kernel"]
 

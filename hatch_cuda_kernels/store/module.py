@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.execution_space import NOT_CUT
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.details import ModuleDetails
-from hatch_cuda_kernels.store.image_record import ImageRecord
-from hatch_cuda_kernels.store.index import ModuleIndex, UnitRecord
-from hatch_cuda_kernels.store.launch_rules.rule import find_rule
+from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex, UnitRecord
+from hatch_cuda_kernels.store.launch_rules import find_rule
+from hatch_cuda_kernels.store.texts import ModuleDetails
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.includes import DeviceLibrary
-    from hatch_cuda_kernels.store.launch_rules.rule import LaunchRule
+    from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 __all__ = ["BuiltModule"]
 

@@ -1,4 +1,4 @@
-"""Opens the store of whatever a user may name: a wheel file, a store folder, a package folder or an import package."""
+"""Open the store of whatever a user may name: a wheel file, a store folder, a package folder or an import package."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError, StoreError
-from hatch_cuda_kernels.store.find import find_store
 from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.reader import StoreReader
+from hatch_cuda_kernels.store.reader import StoreReader, find_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

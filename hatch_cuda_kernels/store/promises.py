@@ -1,0 +1,353 @@
+"""What a manifest promises about its wheel (devices, spills, size), and the checks of these promises.
+
+The store records the promises, so that a wheel can be verified by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch, cuda_release_for_arch, ptx_isa_of_driver
+from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.versions import parse_version, version_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store.module import BuiltModule
+
+__all__ = [
+    "Coverage",
+    "Promises",
+    "Supports",
+    "broken_supports",
+    "check_built",
+    "check_store",
+    "check_wheel",
+    "find_gaps",
+    "find_spills",
+    "read_promises",
+]
+
+_PROMISES_SCHEMA: Final = 1
+_MOST_NAMES: Final = 5
+#: The oldest toolkit release whose NVRTC takes every option of a build.
+_OLDEST_RELEASE: Final = (12, 9)
+_LISTED: Final = 8
+#: Bytes of a file's two headers in a zip archive, without its name.
+_ZIP_HEADERS: Final = 76
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supports:
+    """A promise the build proves: every kernel runs on these devices, with this driver, without JIT."""
+
+    devices: tuple[ComputeCapability, ...]
+    driver: tuple[int, int] | None
+    """Oldest CUDA driver API; None if the manifest does not say."""
+    where: Mapping[ComputeCapability, str] = field(default_factory=dict, compare=False)
+    """The places in the manifest that promise the devices; not recorded in a store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promises:
+    """Everything a manifest promises; each part may be missing."""
+
+    supports: Supports | None = None
+    max_spill_bytes: Mapping[str, int] = field(default_factory=dict)
+    """By module: maximum bytes of spill stores and loads per thread of a kernel."""
+    max_wheel_size: int | None = None
+    """Maximum size of the wheel file in bytes."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``promises.json`` without its schema; empty if nothing is promised."""
+        data: dict[str, Any] = {}
+        if self.supports is not None:
+            driver = self.supports.driver
+            data["supports"] = {"devices": [str(device) for device in self.supports.devices]}
+            data["supports"] |= {} if driver is None else {"driver": version_text(driver)}
+        if self.max_spill_bytes:
+            data["max_spill_bytes"] = dict(self.max_spill_bytes)
+        if self.max_wheel_size is not None:
+            data["max_wheel_size"] = self.max_wheel_size
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Promises:
+        """Read what ``to_json`` wrote. Raises KeyError, TypeError, AttributeError or ValueError on other data."""
+        supports = data.get("supports")
+        return cls(
+            supports=None if supports is None else _supports(supports),
+            max_spill_bytes={name: int(limit) for name, limit in data.get("max_spill_bytes", {}).items()},
+            max_wheel_size=None if data.get("max_wheel_size") is None else int(data["max_wheel_size"]),
+        )
+
+    def text(self) -> str:
+        """Return the whole text of ``promises.json``; empty if nothing is promised."""
+        data = self.to_json()
+        return f"{json.dumps({'schema': _PROMISES_SCHEMA, **data}, indent=1, sort_keys=True)}\n" if data else ""
+
+
+def _supports(data: dict[str, Any]) -> Supports:
+    driver, devices = data.get("driver"), data["devices"]
+    if not devices or len({*devices}) < len(devices):
+        raise ValueError("no device, or one twice")
+    return Supports(
+        devices=tuple(ComputeCapability.parse(device) for device in devices),
+        driver=None if driver is None else parse_version(driver),
+    )
+
+
+def read_promises(store: Path) -> Promises:
+    """Return the promises that a store records. Raises ValueError if they cannot be read."""
+    try:
+        data = json.loads((store / PROMISES_FILE).read_bytes())
+        schema = data["schema"]
+        if schema == _PROMISES_SCHEMA:
+            found = Promises.from_json(data)
+            return found if {"schema": schema, **found.to_json()} == data else _refuse()
+    except FileNotFoundError:
+        return Promises()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        message = f"cannot be read ({type(error).__name__}: {error})"
+        raise ValueError(message) from error
+    message = f"schema {schema} is not {_PROMISES_SCHEMA}: written by another version of hatch-cuda-kernels"
+    raise ValueError(message)
+
+
+def _refuse() -> NoReturn:
+    raise ValueError("it differs from what a build writes")
+
+
+class Coverage(NamedTuple):
+    """A module whose images are held against the promised devices, before or after a build."""
+
+    name: str
+    where: str
+    kernels: Sequence[Symbol]
+    images: Sequence[ImageRecord]
+
+
+def check_built(modules: Sequence[BuiltModule], promises: Promises) -> list[Problem]:
+    """Return what is wrong with each module's images, or else the promises that they break."""
+    wrong = {built.name: built.problems() for built in modules}
+    sound = [built for built in modules if not wrong[built.name]]
+    spills = [problem for built in sound for problem in _spilling(built, promises)]
+    gaps: list[Problem] = []
+    if promises.supports is not None:
+        coverages = [Coverage(built.name, built.where, built.kernels, built.images) for built in sound]
+        gaps = broken_supports(promises.supports, coverages)
+    return [*(problem for found in wrong.values() for problem in found), *gaps, *spills]
+
+
+def _spilling(built: BuiltModule, promises: Promises) -> Iterator[Problem]:
+    """Yield each kernel of a module that spills too much, at the module's place in the manifest."""
+    limit = promises.max_spill_bytes.get(listed_module(built.name))
+    for problem in find_spills(limit, built.kernels, built.images) if limit is not None else ():
+        yield problem._replace(where=built.where)
+
+
+def broken_supports(supports: Supports, modules: Iterable[Coverage]) -> list[Problem]:
+    """Return each gap in the promise once, where the manifest promises it, with the modules that it is in."""
+    gaps: dict[Problem, dict[str, None]] = {}
+    for module in modules:
+        for gap in find_gaps(supports, module.kernels, module.images):
+            gaps.setdefault(gap._replace(where=gap.where or module.where), {})[repr(listed_module(module.name))] = None
+    return [gap._replace(message=_with_modules(gap.message, list(names))) for gap, names in gaps.items()]
+
+
+def _with_modules(message: str, names: list[str]) -> str:
+    """Return a message that names modules, before the reason in brackets."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    listed = f"{'module' if len(names) == 1 else 'modules'} {', '.join(names[:_MOST_NAMES])}{more}"
+    what, bracket, reason = message.partition(" (")
+    return f"{what} in {listed}{bracket}{reason}"
+
+
+def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:
+    """Yield a problem for each promised device that a module's images do not serve.
+
+    The rules are those of the run side: a CUBIN counts by its architecture, PTX also by the ISA the driver knows, and
+    LTO-IR never. A CUBIN of a newer CUDA major than the driver's may load, but CUDA only promises that within a major.
+    """
+    for device in supports.devices:
+        fitting = [image for image in images if image.kind != "ltoir" and image.arch.refusal(device) is None]
+        usable = [image for image in fitting if not _refusal(image, supports.driver)]
+        lacking = [symbol.name for symbol in kernels if all(symbol.lowered in image.lacks for image in usable)]
+        if not lacking:
+            continue
+        refused = [image for image in fitting if image not in usable]
+        too_new = [_refusal(image, supports.driver) for image in refused]
+        what = f"the kernel {', '.join(map(repr, lacking))} is in no image" if usable else "there is no image"
+        why = f" ({'; '.join(too_new)})" if too_new and not usable else ""
+        advice = _advice(device, images)
+        if supports.driver is not None and any(_cuda_major(image) > supports.driver[0] for image in images):
+            advice = _older_major(device, supports.driver, "" if fitting else f"{advice}, and ")
+        else:
+            advice += _older_release(refused, supports.driver)
+        yield Problem(f"{what} for the promised device {device}{why}", advice, supports.where.get(device, ""))
+
+
+def _refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
+    """Return why a driver may fail to load an image; empty if it is sure to load it."""
+    if driver is None:
+        return ""
+    if image.kind == "cubin":
+        wrote = _cuda_major(image)
+        newer = wrote > driver[0]
+        return f"the {image.arch} CUBIN is of CUDA {wrote} and needs a driver for CUDA {wrote}" if newer else ""
+    known = ptx_isa_of_driver(driver)
+    if known is None or image.ptx_isa <= known:
+        return ""
+    isa = f"{image.arch} PTX has ISA {version_text(image.ptx_isa)}"
+    return f"{isa}, a driver for CUDA {version_text(driver)} knows up to {version_text(known)}"
+
+
+def _cuda_major(image: ImageRecord) -> int:
+    """Return the CUDA major that wrote an image: PTX ISA 8 is CUDA 12's, 9 is CUDA 13's."""
+    return image.ptx_isa[0] + 4
+
+
+def _older_release(refused: Sequence[ImageRecord], driver: tuple[int, int] | None) -> str:
+    """Return the advice to compile with the driver's own release, if that is supported and compiles the PTX."""
+    if driver is None or driver < _OLDEST_RELEASE:
+        return ""
+    first = [cuda_release_for_arch(image.arch, major=driver[0]) for image in refused]
+    known = any(release is not None and release <= driver for release in first)
+    return f', or state cuda: "{version_text(driver)}" in the manifest' if known else ""
+
+
+def _older_major(device: ComputeCapability, driver: tuple[int, int], besides: str) -> str:
+    """Say how to compile with the major of an older driver: an architecture alone does not help."""
+    release = max(driver, _OLDEST_RELEASE)
+    first = cuda_release_for_arch(SmArch.of_device(device), major=driver[0])
+    if driver[0] != _OLDEST_RELEASE[0] or first is None or first > release:
+        return f"promise a newer driver, or take {device} out of 'supports:'"
+    return f'{besides}state cuda: "{version_text(release)}" in the manifest'
+
+
+def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
+    """Say which architecture to add, with a suffix if all of the module's architectures have one."""
+    suffix = min((image.arch.suffix for image in images), default="")
+    archs = [SmArch.of_device(device, suffix), SmArch.of_device(device)]
+    arch = next(filter(_release_major, archs), None)
+    if arch is None:
+        return f"take it out of 'supports:': no known CUDA release compiles {archs[-1]}"
+    if any(image.arch == arch for image in images):
+        return f"compile it for {arch} too, or take {device} out of 'supports:'"
+    release = "" if _release_major(arch) == 13 else ', with cuda: "12.9"'
+    return f"add {arch} to the module's 'arches:'{release}"
+
+
+def _release_major(arch: SmArch) -> int | None:
+    """Return the newest CUDA major that compiles an architecture; None if no known one does."""
+    return next((major for major in (13, 12) if cuda_release_for_arch(arch, major=major)), None)
+
+
+def find_spills(limit: int, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:
+    """Yield a problem for each kernel whose spill stores and loads together exceed the limit in a CUBIN.
+
+    PTX and LTO-IR have no spills before they are assembled.
+    """
+    names = {symbol.lowered: symbol.name for symbol in kernels}
+    for image in images:
+        for lowered, used in image.resources.items() if image.kind == "cubin" else ():
+            name = repr(names.get(lowered, lowered))
+            stores, loads = used.get("spill_stores"), used.get("spill_loads")
+            if stores is None or loads is None:
+                message = (
+                    f"the spills of the kernel {name} for {image.arch} are not recorded; the limit is {limit} bytes"
+                )
+                yield Problem(message, "build the module with an NVRTC that reports spills", image.file)
+            elif stores + loads > limit:
+                spilled = f"spills {stores + loads} bytes per thread for {image.arch} ({stores} stored, {loads} loaded)"
+                yield Problem(f"the kernel {name} {spilled}, the limit is {limit}", _fix(stores + loads), image.file)
+
+
+def _fix(spilled: int) -> str:
+    return (
+        "give it more registers (options: maxrregcount, or __launch_bounds__ in the source), make it smaller, or write "
+        f"max_spill_bytes: {spilled}"
+    )
+
+
+class _Share(NamedTuple):
+    """What one image adds to a wheel, in bytes."""
+
+    bytes: int
+    module: str
+    image: ImageRecord
+
+
+def check_store(files: Mapping[str, bytes], limit: int) -> None:
+    """Raise BuildError, with the largest images, if a store's files would take more than ``limit`` bytes of a wheel."""
+    sizes = {name: _in_a_wheel(name, data) for name, data in files.items()}
+    _check("the kernel store would take", sum(sizes.values()), limit, sizes, files.__getitem__)
+
+
+def check_wheel(wheel: Path, limit: int) -> None:
+    """Raise BuildError, with the largest images, if a wheel has more than ``limit`` bytes."""
+    import zipfile  # a build without a wheel needs none of it
+
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name.partition(f"/{STORE_FOLDER}/")[2]: name for name in archive.namelist()}
+        sizes = {name: archive.getinfo(path).compress_size for name, path in inside.items() if name}
+        size = wheel.stat().st_size
+        _check(f"{wheel.name} has", size, limit, sizes, lambda name: archive.read(inside[name]))
+
+
+def _in_a_wheel(name: str, data: bytes) -> int:
+    """Return how many bytes of the wheel hatchling makes of a file."""
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return len(packer.compress(data) + packer.flush()) + _ZIP_HEADERS + 2 * len(name)
+
+
+def _check(what: str, size: int, limit: int, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> None:
+    if size <= limit:
+        return
+    indices = [
+        ModuleIndex.from_json(json.loads(read(name))) for name in sorted(sizes) if name.endswith(f"/{INDEX_FILE}")
+    ]
+    shares = sorted(_shares(indices, sizes), key=lambda share: share.bytes, reverse=True)
+    advice = (
+        "to fix: fewer architectures or instances, PTX in place of a CUBIN, no lineinfo or debug"
+        f"{'' if all(share.image.stored for share in shares) else ', packing: solid'}, or a larger max_wheel_size"
+    )
+    listed = [f"{share.module} {share.image.arch} {share.image.kind}: {share.bytes:,}" for share in shares[:_LISTED]]
+    more = [f"and {len(shares) - _LISTED} more"] if len(shares) > _LISTED else []
+    message = f"{what} {size:,} bytes, {size - limit:,} more than max_wheel_size allows; the largest images in it:"
+    raise BuildError(["\n  ".join([message, *listed, *more, advice])])
+
+
+def _shares(indices: Sequence[ModuleIndex], sizes: Mapping[str, int]) -> Iterator[_Share]:
+    """Yield each stored image with its share of the bytes; images of a block share it by their unpacked sizes."""
+    blocks: dict[tuple[str, int], dict[str, int]] = {}
+    for _, image in _images(indices):
+        if image.stored and image.stored.size:
+            blocks.setdefault((image.stored.file, image.stored.at), {})[image.sha256] = image.bytes
+    counted = set()
+    for module, image in _images(indices):
+        if image.sha256 in counted:
+            continue
+        counted.add(image.sha256)
+        stored = image.stored
+        if stored and stored.size:
+            block = blocks[stored.file, stored.at]
+            yield _Share(stored.size * image.bytes // sum(block.values()), module, image)
+        else:
+            yield _Share(sizes[stored.file if stored else f"{module}/{image.file}"], module, image)
+
+
+def _images(indices: Sequence[ModuleIndex]) -> Iterator[tuple[str, ImageRecord]]:
+    for index in indices:
+        for image in index.images:
+            yield index.module, image
