@@ -43,12 +43,17 @@ class Kernel(NamedTuple):
 def kernels(cubin: bytes, ptx: str) -> dict[str, Kernel]:
     """Return the kernels of an image by a name that does not tell NVRTC from nvcc."""
     sections = code(cubin)
-    entries = {found[1]: found[2] for found in _ENTRY.finditer(ptx)}
+    texts = entries(ptx)
     found: dict[str, Kernel] = {}
-    for symbol, name in zip(entries, names(entries), strict=True):
-        made = Kernel(*_machine(sections.get(f".text.{symbol}")), digest(_plain(entries[symbol], symbol)))
+    for symbol, name in zip(texts, names(texts), strict=True):
+        made = Kernel(*machine(sections.get(f".text.{symbol}")), digest(_plain(texts[symbol], symbol)))
         found[short(f"{name} again" if short(name) in found else name)] = made
     return found
+
+
+def entries(ptx: str) -> dict[str, str]:
+    """Return the text of each kernel by its symbol."""
+    return {found[1]: found[2] for found in _ENTRY.finditer(ptx)}
 
 
 def names(symbols: Iterable[str]) -> list[str]:
@@ -70,7 +75,8 @@ def digest(content: str | bytes) -> str:
     return hashlib.sha256(content.encode(errors="replace") if isinstance(content, str) else content).hexdigest()[:16]
 
 
-def _machine(section: bytes | None) -> tuple[str, str]:
+def machine(section: bytes | None) -> tuple[str, str]:
+    """Return digests of machine code, and of the same without addresses."""
     if section is None:
         return "", ""
     blanked = b"".join(struct.pack("<QQ", *pair) for pair in without_addresses(section))

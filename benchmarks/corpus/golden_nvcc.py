@@ -29,17 +29,9 @@ def by_nvcc(root: Path, entry: dict[str, Any], limit: float, include: list[Path]
 def _compile(
     root: Path, entry: dict[str, Any], limit: float, include: list[Path], flags: tuple[str, ...]
 ) -> dict[str, Any]:
-    options = entry["options"]
     with tempfile.TemporaryDirectory() as scratch:
-        command = ["nvcc", "-cubin", f"-arch={entry['arch']}", f"-std={options.get('std', 'c++17')}", "-w", *flags]
-        command += ["--keep", f"--keep-dir={scratch}", "-o", f"{scratch}/made.cubin"]
-        command += [f"-I{root / folder}" for folder in options.get("include", ())]
-        command += [word for folder in include for word in ("-isystem", str(folder))]
-        command += [word for name in options.get("pre_include", ()) for word in ("-include", name)]
-        command += [
-            f"-D{key}" if value is None else f"-D{key}={value}" for key, value in options.get("define", {}).items()
-        ]
-        done = measured([*command, entry["path"]], root, limit)
+        given = ["-cubin", *flags, "--keep", f"--keep-dir={scratch}", "-o", f"{scratch}/made.cubin"]
+        done = measured(command(root, entry, include, given), root, limit)
         if done.status is None:
             return {"outcome": "time", "message": "", **done.cost}
         if done.status:
@@ -50,3 +42,14 @@ def _compile(
         (ptx,) = Path(scratch).glob("*.ptx")
         made = kernels((Path(scratch) / "made.cubin").read_bytes(), ptx.read_text(errors="replace"))
     return {"outcome": "compiled" if made else "no kernel", "message": "", "kernels": made, **done.cost}
+
+
+def command(root: Path, entry: dict[str, Any], include: list[Path], flags: list[str]) -> list[str]:
+    """Return how nvcc is called for a source, with flags of what it is to make."""
+    options = entry["options"]
+    found = ["nvcc", f"-arch={entry['arch']}", f"-std={options.get('std', 'c++17')}", "-w", *flags]
+    found += [f"-I{root / folder}" for folder in options.get("include", ())]
+    found += [word for folder in include for word in ("-isystem", str(folder))]
+    found += [word for name in options.get("pre_include", ()) for word in ("-include", name)]
+    found += [f"-D{key}" if value is None else f"-D{key}={value}" for key, value in options.get("define", {}).items()]
+    return [*found, entry["path"]]

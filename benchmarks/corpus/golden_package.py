@@ -11,14 +11,20 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import yaml
 from classify import REASONS, classify
 from golden_files import plain
 from golden_kernels import Kernel, kernels
 from golden_measure import Done, measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 WAYS: Final = ("auto", "drop", "port")
 _DROP: Final = {"host_code": "drop", "default_device": True}
@@ -102,10 +108,32 @@ class Package:
 
     def attempt(self, root: Path, entry: dict[str, Any], way: str, ported: dict[str, Any]) -> Attempt:
         """Return what one way gives. For ``port``, the patch is applied to a copy."""
+        arch = entry["arch"]
+        arches = [arch, arch.replace("sm_", "compute_")]
+        try:
+            return self._attempt(root, entry, way, ported, partial(self._build, entry, arches))
+        except subprocess.CalledProcessError as error:
+            return Attempt("failed", (error.stdout or b"").decode().splitlines()[0])
+
+    def lto_ir(self, root: Path, entry: dict[str, Any], way: str, ported: dict[str, Any]) -> bytes | str:
+        """Return the LTO-IR of one way, or why there is none."""
+
+        def build(root: Path, module: dict[str, Any]) -> bytes | str:
+            module = {**module, "options": {**module.get("options", {}), "lto": True}}
+            built = self._build(entry, [entry["arch"].replace("sm_", "compute_")], root, module)
+            images = [*(self.scratch / "out").glob("m/*.ltoir")]
+            return images[0].read_bytes() if images else f"{built.outcome} {built.message}"
+
+        return self._attempt(root, entry, way, ported, build)
+
+    def _attempt(
+        self, root: Path, entry: dict[str, Any], way: str, ported: dict[str, Any], build: Callable[[Path, Any], T]
+    ) -> T:
+        """Return what ``build`` gives of the folder and the module of one way."""
         if way != "port":
             module = entry.get("module") or drafted(ported, entry)
             options = entry["options"] | (_DROP if way == "drop" else {})
-            return self._build(root, entry, {"options": options, **module})
+            return build(root, {"options": options, **module})
         tree = self.scratch / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         subprocess.run(["cp", "-al", f"{root}/", tree], check=True)
@@ -113,15 +141,12 @@ class Package:
             if ported["patch"]:
                 applied = ["patch", "-p1", "--quiet", "--force", "--no-backup-if-mismatch"]
                 subprocess.run(applied, cwd=tree, input=ported["patch"].encode(), check=True, capture_output=True)
-            return self._build(tree, entry, _module(ported["manifest"]))
-        except subprocess.CalledProcessError as error:
-            return Attempt("failed", (error.stdout or b"").decode().splitlines()[0])
+            return build(tree, _module(ported["manifest"]))
         finally:
             shutil.rmtree(tree, ignore_errors=True)
 
-    def _build(self, root: Path, entry: dict[str, Any], module: dict[str, Any]) -> Attempt:
-        arch = entry["arch"]
-        manifest = {"schema": 1, "cuda": "13.0", "arches": [arch, arch.replace("sm_", "compute_")], "packing": "none"}
+    def _build(self, entry: dict[str, Any], arches: list[str], root: Path, module: dict[str, Any]) -> Attempt:
+        manifest = {"schema": 1, "cuda": "13.0", "arches": arches, "packing": "none"}
         path, out = root / ".goldens.yaml", self.scratch / "out"
         path.write_text(json.dumps(manifest | {"modules": {"m": module}}))
         for old in (out, self.scratch / "cache"):
@@ -142,6 +167,8 @@ class Package:
         dropped = _dropped(check)
         if build.status:
             return Attempt(*_refused(build, root, entry), dropped=dropped, cost=cost)
+        if len(arches) == 1:
+            return Attempt("compiled", "", {}, dropped, cost)
         (cubin,), (ptx,) = out.glob("m/*.cubin"), out.glob("m/*.ptx")
         found = kernels(cubin.read_bytes(), ptx.read_text(errors="replace"))
         return Attempt("compiled" if found else "templates", "", found, dropped, cost)

@@ -3,6 +3,7 @@
     goldens.py draw CHECKOUTS --out ENTRIES.jsonl [--each 4] [--seed 1]      sources of list.toml, and their options
     goldens.py run ENTRIES.jsonl CHECKOUTS --python PYTHON --out RESULTS.jsonl     what a checkout of the package gives
     goldens.py nvcc ENTRIES.jsonl CHECKOUTS --out NVCC.jsonl                       what nvcc gives
+    goldens.py link RESULTS.jsonl NVCC.jsonl CHECKOUTS --python PYTHON --out LINKED.jsonl  both after nvJitLink
     goldens.py choose RESULTS.jsonl NVCC.jsonl --out GOLDENS.jsonl [--failing 80]  those that say something
     goldens.py compare OLD.jsonl NEW.jsonl [--nvcc NVCC.jsonl]                     what was lost; status 1 if anything
 
@@ -22,12 +23,13 @@ import random
 import re
 import shutil
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from golden_compare import compare
 from golden_files import Line, append_line, brief, entry_of, key, read_lines, write_lines
+from golden_link import linked
 from golden_nvcc import by_nvcc
 from golden_package import WAYS, Attempt, Limits, Package, drafted
 from prepared import prepare
@@ -82,6 +84,15 @@ def main() -> int:
             command.add_argument("--of", type=Path, help="results: only sources that compiled there")
             command.add_argument("--limit", type=float, default=60)
             command.add_argument("--include", type=Path, nargs="*", default=[], help="folders of other headers")
+    command = commands.add_parser("link")
+    command.add_argument("results", type=Path)
+    command.add_argument("nvcc", type=Path)
+    command.add_argument("checkouts", type=Path)
+    command.add_argument("--python", type=Path, required=True)
+    command.add_argument("--out", type=Path, required=True)
+    command.add_argument("--limit", type=float, default=60)
+    command.add_argument("--include", type=Path, nargs="*", default=[], help="folders of other headers, for nvcc")
+    command.set_defaults(run=run_link)
     command = commands.add_parser("choose")
     command.add_argument("results", type=Path)
     command.add_argument("nvcc", type=Path)
@@ -224,6 +235,27 @@ def run_nvcc(args: argparse.Namespace) -> None:
             made = {kernel: ",".join(digests) for kernel, digests in found.get("kernels", {}).items()}
             append_line(args.out, {"repository": line["repository"], "path": line["path"], **found, "kernels": made})
             print(name, found["outcome"], len(made), found["message"][:80], flush=True)
+
+
+def run_link(args: argparse.Namespace) -> None:
+    """Append how the kernels compare after nvJitLink, of the sources some of whose kernels are not nvcc's."""
+    os.nice(10)
+    done, nvcc = read_lines(args.out), read_lines(args.nvcc)
+    scratch = args.out.absolute().with_suffix(".scratch")
+    scratch.mkdir(exist_ok=True, parents=True)
+    package = Package(args.python.absolute(), scratch, Limits(build=args.limit, check=args.limit))
+    for name, line in read_lines(args.results).items():
+        theirs = nvcc.get(name, {}).get("kernels", {})
+        other = [one for one, made in line["kernels"].items() if one in theirs and made != theirs[one]]
+        if other and name not in done:
+            root = args.checkouts.absolute() / line["repository"].replace("/", "+")
+            flags = list(nvcc[name].get("flags", ()))
+            found = linked(package, root, line, flags, [folder.absolute() for folder in args.include], args.limit)
+            append_line(args.out, {"repository": line["repository"], "path": line["path"], **found})
+            print(
+                name, found["outcome"], Counter(found.get("kernels", {}).values()), found.get("message", ""), flush=True
+            )
+    shutil.rmtree(scratch)
 
 
 def choose(args: argparse.Namespace) -> None:

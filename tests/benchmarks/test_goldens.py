@@ -20,6 +20,7 @@ MODULES = (
     "golden_compare",
     "golden_files",
     "golden_kernels",
+    "golden_link",
     "golden_measure",
     "golden_nvcc",
     "golden_package",
@@ -153,6 +154,15 @@ def test_digests_tell_code_apart():
     assert alone["k(int*)"].text != other["k(int*)"].text
     assert alone["k(int*)"].ptx != other["k(int*)"].ptx
     assert set(beside) == {"k(int*)", "f()"}
+
+
+def test_operations_do_not_tell_widths_of_addresses_apart():
+    """A kernel that addresses shared memory with 64 bits has the operations of one with 32, and no other's."""
+    operations = importlib.import_module("golden_link").operations
+    wide = "\tmov.u64 \t%rd5, s;\n\tst.shared.f32 \t[%rd6], %f1;\n\tbar.sync \t0;\n@%p1 add.f32 \t%f1, %f2, %f3;\n"
+    assert operations(wide) == operations(wide.replace("mov.u64 \t%rd", "mov.u32 \t%r"))
+    assert operations(wide) == {"st.shared.f32": 1, "bar.sync": 1, "add.f32": 1}
+    assert operations(wide) != operations(wide.replace("add.f32", "mul.f32"))
 
 
 def test_a_command_ends_at_its_limit(tmp_path):
