@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,20 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "tools"))
+from declarations import with_objects  # noqa: E402 - found only now
 
 project = "hatch-cuda-kernels"
 release = version = __version__
 extensions = ["myst_parser", "sphinx_copybutton"]
 exclude_patterns = ["conf.py"]
 nitpicky = True
+#: Types of other packages, and those of this one that are known by what they offer.
+nitpick_ignore_regex = [("py:(class|exc)", r"(?!hatch_cuda_kernels\.)[\w.]+")]
+add_module_names = False
+python_maximum_signature_line_length = 88
+python_display_short_literal_types = True
+toc_object_entries = False  # its sections are in the table of contents
 myst_heading_anchors = 6
 myst_links_external_new_tab = False
 smartquotes_action = "qe"  # no dashes: --threads is an option
@@ -26,6 +35,7 @@ html_theme = "furo"
 html_title = f"{project} {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(DOCS / "static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
@@ -55,6 +65,8 @@ def prepare(_: Sphinx, docname: str, source: list[str]) -> None:
         target = (folder / link[2].partition("#")[0]).resolve()
         return link[0] if target.is_relative_to(DOCS) else link[1]
 
+    if docname == "reference/api":
+        source[0] = with_objects(source[0])
     if docname == "index":
         source[0] = source[0].replace(README, first_screen()) + navigation(source[0])
     source[0] = PICTURE.sub(in_both_themes, FILE.sub(captioned, NAMED.sub("", LINK.sub(unlink, source[0]))))

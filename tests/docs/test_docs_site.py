@@ -12,7 +12,13 @@ from runpy import run_path
 
 import pytest
 from browser import open_browser
-from doc_blocks import DOCS, README, ROOT
+from doc_blocks import DOCS, README, ROOT, blocks_of
+
+import hatch_cuda_kernels
+
+sys.path.append(str(DOCS / "tools"))
+
+from declarations import declared
 
 #: A common phone, in CSS pixels.
 PHONE = 390
@@ -80,12 +86,43 @@ def test_blocks_can_be_copied(visit):
     assert page.locator("button.copybtn").count() == page.locator("div.highlight pre").count() > 10
 
 
-def test_the_site_can_be_searched(visit):
-    """A word of a page is found there, without a server."""
-    page = visit("search.html?q=max_spill_bytes")
-    page.wait_for_selector("ul.search li a")
-    found = page.locator("ul.search li a").evaluate_all("all => all.map((link) => link.getAttribute('href'))")
+@pytest.fixture
+def search(visit):
+    """Return a function that searches the site, without a server, and returns what it finds, best first."""
+
+    def found(word):
+        page = visit(f"search.html?q={word}")
+        page.locator("p.search-summary", has_text="Search finished").wait_for()
+        return page.locator("ul.search li a").evaluate_all("all => all.map((link) => link.getAttribute('href'))")
+
+    return found
+
+
+def test_the_site_can_be_searched(search):
+    """A word of a page is found there."""
+    found = search("max_spill_bytes")
     assert any(link.startswith("reference/manifest.html") for link in found), found
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("get_kernel", "Store.get_kernel"), ("launch", "Kernel.launch"), ("NoImageError", "NoImageError")],
+)
+def test_a_name_is_found_where_it_is_described(search, word, name):
+    """Before all pages that only use it."""
+    assert search(word)[0] == f"reference/api.html#hatch_cuda_kernels.{name}"
+
+
+def test_every_public_name_has_an_anchor_and_is_in_the_index(site):
+    """Each class, function, method, property and attribute of the reference."""
+    page, names = (site / "reference" / "api.html").read_text(), (site / "genindex.html").read_text()
+    code = [block.text for block in blocks_of(DOCS / "reference" / "api.md") if block.language == "python"]
+    top = [one for text in code for one in declared(text) or ()]
+    described = {one.name for one in top} | {f"{one.name}.{member.name}" for one in top for member in one.members}
+    assert set(hatch_cuda_kernels.__all__) - {"__version__"} <= described
+    for name in described:
+        assert f'id="hatch_cuda_kernels.{name}"' in page, name
+        assert f'href="reference/api.html#hatch_cuda_kernels.{name}"' in names, name
 
 
 def test_pictures_follow_the_theme(visit):

@@ -6,9 +6,11 @@ import ast
 import inspect
 import json
 import re
+import sys
 import textwrap
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache, cached_property
 
 import pytest
 from doc_blocks import DOCS, PAGES, ROOT, blocks_of, write
@@ -21,12 +23,24 @@ from hatch_cuda_kernels.manifest.keys import TABLES
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
 
+sys.path.append(str(DOCS / "tools"))
+
+from declarations import declared
+
 EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
     DOCS / "reference" / f"{name}.md" for name in ("manifest", "hook", "cli", "environment", "api", "store")
 )
-#: Of a kernel, used by other modules of the package, so without an underscore, and of no use to others.
-INTERNAL = {"loaded", "is_loaded_for", "everywhere", "signature", "latest", "was_launched", "functions"}
+#: What other modules of the package use of a class, so without an underscore, and what is of no use to others.
+INTERNAL = {
+    "Kernel": {"loaded", "is_loaded_for", "everywhere", "signature", "latest", "was_launched", "functions"},
+    "SmArch": {"preference"},
+    "Candidate": {"refuse"},
+    "CompileError": {"details"},
+    "NvrtcOptions": {
+        "asks_for_cut", "canonical", "conflicts", "cuts_host_code", "flags", "from_canonical", "of", "override",
+    },
+}  # fmt: skip
 
 VARIABLE = re.compile(r"HATCH_CUDA_KERNELS_[A-Z_]+")
 
@@ -310,34 +324,91 @@ def public(test):
     return {name: value for name, value in found.items() if test(value)}
 
 
-#: Public classes that have a section instead of a row.
-OWN_SECTION = {"Store", "Kernel", "GlobalVariable", "TensorMap"}
-
-
 def is_error(value):
     """Tell whether a value is a class of errors."""
     return inspect.isclass(value) and issubclass(value, Exception)
 
 
-def test_api_reference_names_every_error():
-    """The errors listed are the public ones, and so are the attributes of each."""
-    assert set(first_words(API, "## Errors")) == set(public(is_error))
-    for name, also, attributes, _ in rows(API, "## Errors"):
-        error = getattr(errors, coded(name)[0])
-        assert set(coded(also)) <= {base.__name__ for base in error.__mro__}
-        assert set(coded(attributes)) == set(inspect.signature(error.__init__).parameters) - {"self", "args", "kwargs"}
+@cache
+def described():
+    """Return what the Python reference declares: by the name of each class and function, all its declarations."""
+    code = [block.text for block in blocks_of(API) if block.language == "python"]
+    found = {}
+    for one in (one for text in code for one in declared(text) or ()):
+        found.setdefault(one.name, []).append(one)
+    return found
 
 
-def test_api_reference_names_every_value():
-    """The values listed are the public classes that have no section of their own, with their fields."""
-    listed = {coded(row[0])[0]: coded(row[1]) for row in rows(API, "## Values")}
-    classes = public(inspect.isclass)
-    assert set(listed) == {name for name, value in classes.items() if not is_error(value)} - OWN_SECTION
-    for name, shown in listed.items():
-        value = classes[name]
-        fields_of = getattr(value, "_fields", value.__annotations__)
-        expected = [member.name for member in value] if issubclass(value, Enum) else list(fields_of)
-        assert shown == expected, name
+def members_of(name):
+    """Return what the reference declares in a class, by name."""
+    members = [member for one in described()[name] for member in one.members]
+    assert len({member.name for member in members}) == len(members), name
+    return {member.name: member for member in members}
+
+
+def test_api_reference_has_every_name():
+    """What can be imported is described, and nothing else."""
+    assert set(described()) == set(hatch_cuda_kernels.__all__) - {"__version__"}
+
+
+def assert_same_signature(stub, real):
+    """Check that a stub has the kind, parameters, defaults and annotations of what it stands for."""
+    function = getattr(real, "func", None) or getattr(real, "fget", None) or getattr(real, "__func__", None) or real
+    written = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert type(stub) is type(written), stub.name
+    assert ast.unparse(stub.args) == ast.unparse(written.args), stub.name
+    assert ast.unparse(stub.returns) == ast.unparse(written.returns), stub.name
+    marks = {ast.unparse(mark) for mark in written.decorator_list} & {"property", "cached_property", "classmethod"}
+    assert {ast.unparse(mark) for mark in stub.decorator_list} == marks, stub.name
+
+
+@pytest.mark.parametrize("name", sorted(public(inspect.isfunction)))
+def test_api_reference_has_every_function(name):
+    """Every public function is shown as it is written."""
+    (stub,) = described()[name]
+    assert_same_signature(stub.node, getattr(hatch_cuda_kernels, name))
+
+
+def offered(real):
+    """Return the public members of a class: methods and properties, and apart from these its attributes."""
+    own = [base for base in real.__mro__[:-1] if base.__module__.startswith("hatch_cuda_kernels")]
+    defined = {name: member for base in own for name, member in vars(base).items()}
+    made = "".join(
+        inspect.getsource(base.__init__) for base in own if "__init__" in vars(base) and not is_dataclass(base)
+    )
+    assigned = re.findall(r"self\.([a-z]\w*)(?:, self\.(\w+))?(?:: [^=]+)? = ", made)
+    fields = {name for base in own for name in getattr(base, "__annotations__", {}) if "ClassVar" not in str(base)}
+    attributes = {name for pair in assigned for name in pair if name} | fields
+    attributes |= {member.name for member in real} if issubclass(real, Enum) else set()
+    methods = {
+        name
+        for name, member in defined.items()
+        if inspect.isroutine(member) or isinstance(member, property | classmethod | cached_property)
+        if not name.startswith("_") or (real is hatch_cuda_kernels.Kernel and name in {"__call__", "__getitem__"})
+    }
+    return methods, {name for name in attributes - methods if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", sorted(public(inspect.isclass)))
+def test_api_reference_has_every_member(name):
+    """Every public method, property and attribute is shown, as it is written, and described."""
+    real, members = getattr(hatch_cuda_kernels, name), members_of(name)
+    methods, attributes = offered(real)
+    assert set(members) == (methods | attributes) - INTERNAL.get(name, set())
+    for member in set(members) & methods:
+        assert_same_signature(members[member].node, inspect.getattr_static(real, member))
+    if name not in {"NvrtcOptions", "CppStd", "HostCode"}:  # the manifest's reference describes these
+        own_section = set(re.findall(rf"^### {name}\.(\S+)$", API.read_text().replace("\\", ""), re.MULTILINE))
+        assert {member for member, stub in members.items() if not stub.comment} == own_section
+
+
+def test_api_reference_tells_what_errors_derive_from():
+    """And when each is raised."""
+    for name in public(is_error):
+        (shown,) = described()[name]
+        bases = {ast.unparse(base) for base in shown.node.bases}
+        assert bases <= {base.__name__ for base in getattr(errors, name).__mro__}
+        assert shown.comment, name
 
 
 def test_api_reference_names_the_fields_of_results():
@@ -347,46 +418,4 @@ def test_api_reference_names_the_fields_of_results():
     from hatch_cuda_kernels.runtime.stats import KernelStats
 
     for method, result in {"warm_up": WarmUp, "instance_info": InstanceInfo, "stats": KernelStats}.items():
-        (told,) = (text for text in section(API, "## Store").split("\n\n") if f"`{method}`" in text)
-        assert set(result._fields) <= set(coded(told)), method
-
-
-def stubs():
-    """Return the functions and classes that the Python reference spells out."""
-    trees = [ast.parse(block.text) for block in blocks_of(API) if block.language == "python"]
-    return [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-
-
-def assert_same_signature(stub, real):
-    """Check that a stub has the kind, parameters, defaults and annotations of what it stands for."""
-    function = getattr(real, "func", None) or getattr(real, "fget", None) or real
-    written = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert type(stub) is type(written), stub.name
-    assert ast.unparse(stub.args) == ast.unparse(written.args), stub.name
-    assert ast.unparse(stub.returns) == ast.unparse(written.returns), stub.name
-
-
-def test_api_reference_has_every_function():
-    """Every public function is shown as it is written."""
-    shown = {node.name: node for node in stubs() if isinstance(node, ast.FunctionDef)}
-    assert set(shown) == set(public(inspect.isfunction))
-    for name, stub in shown.items():
-        assert_same_signature(stub, getattr(hatch_cuda_kernels, name))
-
-
-@pytest.mark.parametrize("name", sorted(OWN_SECTION))
-def test_api_reference_has_every_member(name):
-    """Every public method and property is shown as it is written, and every public attribute is named."""
-    real = getattr(hatch_cuda_kernels, name)
-    (shown,) = (node for node in stubs() if node.name == name)
-    members = {member.name: member for member in shown.body if not isinstance(member, ast.AnnAssign)}
-    defined = {name: member for base in real.__mro__[:-1] for name, member in vars(base).items()}
-    everything = {name for name, member in defined.items() if not inspect.ismemberdescriptor(member)}  # slots
-    offered = {"__call__", "__getitem__"}
-    public_members = {member for member in everything if not member.startswith("_") or member in offered}
-    assert set(members) == public_members - INTERNAL
-    for member, stub in members.items():
-        assert_same_signature(stub, inspect.getattr_static(real, member))
-    attributes = {member.target.id for member in shown.body if isinstance(member, ast.AnnAssign)}
-    made = "".join(inspect.getsource(base.__init__) for base in real.__mro__[:-1])
-    assert attributes == set(re.findall(r"self\.([a-z]\w*)(?:: [^=]+)? = ", made)) - INTERNAL
+        assert set(result._fields) <= set(coded(section(API, f"### Store.{method}"))), method
