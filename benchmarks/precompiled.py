@@ -29,7 +29,7 @@ from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
-from hatch_cuda_kernels.plan.front_end import route_of
+from hatch_cuda_kernels.plan import route_of
 
 if TYPE_CHECKING:
     from sources import Repository

@@ -17,9 +17,7 @@ from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import spelled_without_archs
-from hatch_cuda_kernels.plan.notes import arch_warnings
-from hatch_cuda_kernels.plan.plan import learn, make_plan, open_reader
-from hatch_cuda_kernels.plan.release import check_release
+from hatch_cuda_kernels.plan import arch_warnings, check_release, learn, make_plan, open_reader
 from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
 from hatch_cuda_kernels.pool.progress import open_progress
 from hatch_cuda_kernels.problem import Problem
@@ -91,7 +89,7 @@ def build_store(
     place = _editable(manifest, out) if editable else None
     write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises, before=blocks)
     if manifest.stubs is not None:
-        from hatch_cuda_kernels.stubs.stub_file import write_stubs  # few manifests ask for them
+        from hatch_cuda_kernels.stubs import write_stubs  # few manifests ask for them
 
         write_stubs(manifest, modules)
     return BuildReport(

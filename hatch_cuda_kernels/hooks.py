@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hatchling.plugin import hookimpl
 
-from hatch_cuda_kernels.plugin.hook import CudaKernelsBuildHook
+from hatch_cuda_kernels.plugin import CudaKernelsBuildHook
 
 
 @hookimpl

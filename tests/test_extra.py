@@ -16,7 +16,7 @@ from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.extra import assembler_flags, extra_refusal
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan import make_plan
 
 SOURCE = 'extern "C" __global__ void k(float* y, int n) { for (int i = 0; i < n; ++i) y[i] = y[i] * y[n - i] + i; }'
 #: One value that each pattern of values takes.

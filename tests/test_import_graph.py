@@ -32,10 +32,10 @@ BUILD = (
     {"plan": "makes jobs of a manifest"},
     {"pool": "runs a plan's jobs, and caches what they give"},
     {"port": "brings existing sources to a form that is then built"},
-    {"stubs": "tells type checkers what the kernels of a manifest take"},
+    {"stubs.py": "tells type checkers what the kernels of a manifest take"},
     {"build.py": "goes the way from manifest to store in one call"},
     {
-        "promote": "adds to a manifest what the cache was asked for",
+        "promote.py": "adds to a manifest what the cache was asked for",
         "verify": "proves what a built store says of itself",
     },
     {"report": "shows what a built store holds, file by file as verify lists them"},
@@ -64,7 +64,21 @@ TOP = (
 FILES = {"build_report.py": "build.py", "hooks.py": "plugin", "__main__.py": "cli"}
 
 #: The folders of which only the names that their ``__init__`` has are used outside.
-DOORS = {"cpp", "includes", "libraries", "execution_space", "manifest", "port", "verify"}
+DOORS = {
+    "cli",
+    "cpp",
+    "doctor",
+    "execution_space",
+    "includes",
+    "libraries",
+    "manifest",
+    "plan",
+    "plugin",
+    "port",
+    "report",
+    "scaffold",
+    "verify",
+}
 
 #: The cycles of modules that stay, and why.
 CYCLES: dict[frozenset[str], str] = {}

@@ -30,7 +30,7 @@ from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.port import (
     accepted_guesses,
     include_folders,

@@ -14,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import show_error, show_hint, show_warning
-from hatch_cuda_kernels.cli.output import is_quiet, print_json, quieted
+from hatch_cuda_kernels.cli.messages import is_quiet, print_json, quieted, show_error, show_hint, show_warning
 from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion
 from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_manifest, arch_text, manifest_path
-from hatch_cuda_kernels.cli.messages import show_warning
-from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
+from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_warning
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store.index import STORE_FOLDER
 

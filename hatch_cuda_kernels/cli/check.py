@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
-from hatch_cuda_kernels.cli.messages import show_error, show_warning
-from hatch_cuda_kernels.cli.output import add_json, is_quiet, print_json
+from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.table import counted, fitted, text_table
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.plan.plan import PlannedModule
+    from hatch_cuda_kernels.plan import PlannedModule
 
 #: The states of a stub, in words.
 _STUBS: Final = {
@@ -38,8 +37,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 if a build would not succeed."""
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.plan.notes import arch_warnings, changed_code, describe
-    from hatch_cuda_kernels.plan.plan import make_plan
+    from hatch_cuda_kernels.plan import arch_warnings, changed_code, describe_plan, make_plan
 
     manifest = load_manifest(manifest_path(args))
     plan = make_plan(manifest)
@@ -51,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         for image in planned.images
     ]
     stubs = _stubs(manifest, plan, toolchain, fresh)
-    notes = describe(plan)
+    notes = describe_plan(plan)
     changes = changed_code(plan)
     asked = {module.name for module in manifest.modules if module.options.asks_for_cut}
     problems, warnings = _judged(manifest, plan, toolchain)
@@ -101,7 +99,7 @@ def _stubs(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None, fresh: dict[ImageId, Entry]
 ) -> dict[str, str] | None:
     """Return the stub's path and state, None if the manifest has no stub. Its contents follow from the images."""
-    from hatch_cuda_kernels.stubs.stub_file import stubs_state
+    from hatch_cuda_kernels.stubs import stubs_state
 
     if manifest.stubs is None:
         return None
@@ -116,8 +114,7 @@ def _judged(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None
 ) -> tuple[list[str], list[str]]:
     """Return what keeps a build from succeeding, as far as that can be told without compiling, and warnings."""
-    from hatch_cuda_kernels.plan.forecast import missing_headers, unkept_promises
-    from hatch_cuda_kernels.plan.release import check_release
+    from hatch_cuda_kernels.plan import check_release, missing_headers, unkept_promises
 
     problems = list(map(str, unkept_promises(plan, manifest.supports, manifest.release)))
     if toolchain is None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.table import fitted, text_table
 
@@ -32,8 +32,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print the report; the status is 1 if a task asked for does not work, or else if anything is broken."""
-    from hatch_cuda_kernels.doctor import examine, judge  # one command needs it, others do not
-    from hatch_cuda_kernels.doctor.examine import set_variables
+    from hatch_cuda_kernels.doctor import examine, judge, set_variables  # one command needs it, others do not
 
     findings, variables = examine(), set_variables()
     verdicts = judge(findings)
@@ -59,7 +58,7 @@ def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str,
 
 def _images(package: str, findings: dict[str, Finding]) -> Finding:
     """Return which image each module of a package gets on each kind of device here, or why that cannot be told."""
-    from hatch_cuda_kernels.doctor.children import ask
+    from hatch_cuda_kernels.doctor import ask
 
     driver = findings["driver"].facts
     capabilities = list(dict.fromkeys(device["capability"] for device in driver.get("devices", ())))

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
 from hatch_cuda_kernels.table import fitted
 from hatch_cuda_kernels.terminal import marked

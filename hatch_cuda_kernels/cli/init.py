@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.table import fitted
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Write what is missing and say what was written."""
-    from hatch_cuda_kernels.plugin.hook import find_package  # needs the build extra
-    from hatch_cuda_kernels.scaffold.project import scaffold
+    from hatch_cuda_kernels.plugin import find_package  # needs the build extra
+    from hatch_cuda_kernels.scaffold import scaffold
 
     done = scaffold(Path.cwd(), args.name, find_package=find_package, hatch=args.backend is not None)
     if args.json:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cli.arguments import add_package
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.signature import parameters_of
@@ -30,7 +30,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
-    from hatch_cuda_kernels.report.sizes import add_packed, file_sizes, total_size  # others do not need it
+    from hatch_cuda_kernels.report import add_packed, file_sizes, total_size  # others do not need it
     from hatch_cuda_kernels.store.contents import contents, extract_images
     from hatch_cuda_kernels.store.package import opened
 

@@ -1,14 +1,13 @@
-"""Errors and warnings as people read them on standard error: a word in front, the place, the line, what to do.
-
-A pipe gets the same without colours and without lines of the manifest: one line for each problem of a manifest, the
-place first, as editors and grep expect it.
-"""
+"""What commands print: messages to people, JSON to programs."""
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
 import re
 import sys
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +15,43 @@ from hatch_cuda_kernels.table import fitted
 from hatch_cuda_kernels.terminal import is_terminal, painted, printable
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
-__all__ = ["show_error", "show_hint", "show_warning"]
+__all__ = ["add_json", "is_quiet", "print_json", "quieted", "show_error", "show_hint", "show_warning", "unified_diff"]
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def print_json(data: object) -> None:
+    """Print data as indented JSON."""
+    print(json.dumps(data, indent=2))
+
+
+def is_quiet(args: argparse.Namespace) -> bool:
+    """Return whether only errors are to be printed."""
+    return getattr(args, "quiet", False)
+
+
+@contextmanager
+def quieted(args: argparse.Namespace) -> Iterator[None]:
+    """Let a command that is to be quiet print nothing on standard output but the JSON that it was asked for."""
+    if not is_quiet(args) or getattr(args, "json", False):
+        yield
+        return
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
+def unified_diff(name: str, before: str, after: str) -> str:
+    """Return the unified diff of one file; empty where nothing changes."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
 
 _LOCATED: Final = re.compile(r"(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<message>.*)")
 #: A line of a source below an error in it, as compile errors have it.

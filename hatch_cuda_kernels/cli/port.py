@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.cli.arguments import arch_text
-from hatch_cuda_kernels.cli.output import add_json, print_json
-from hatch_cuda_kernels.cli.patches import unified_diff
+from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.table import counted, fitted
 from hatch_cuda_kernels.terminal import printable

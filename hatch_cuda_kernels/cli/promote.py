@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_manifest, add_package, manifest_path
-from hatch_cuda_kernels.cli.output import add_json, print_json
-from hatch_cuda_kernels.cli.patches import unified_diff
+from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.table import counted, fitted
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.promote.misses import Miss
-    from hatch_cuda_kernels.promote.patch import Promotion
+    from hatch_cuda_kernels.promote import Miss, Promotion
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -38,7 +36,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print the patch; the status is 1 if something recorded cannot be written into the manifest."""
     from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
-    from hatch_cuda_kernels.promote.misses import find_misses
+    from hatch_cuda_kernels.promote import find_misses
     from hatch_cuda_kernels.store.package import opened
 
     cache = open_cache()
@@ -65,7 +63,7 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
             manifest_path(args)
         if args.manifest is None:
             return None
-    from hatch_cuda_kernels.promote.patch import Wanted, promote  # needs yaml
+    from hatch_cuda_kernels.promote import Wanted, promote  # needs yaml
 
     wanted = [
         Wanted(

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.table import counted
 
 if TYPE_CHECKING:
     import argparse
 
-    from hatch_cuda_kernels.report.package import PackageFacts, Timings
-    from hatch_cuda_kernels.report.page import Report
+    from hatch_cuda_kernels.report import PackageFacts, Report, Timings
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -31,8 +30,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Write the page, and with ``--json`` print its data; then the page is written only with ``--output``."""
-    from hatch_cuda_kernels.report.package import read_timings
-    from hatch_cuda_kernels.report.page import Report  # one command needs it
+    from hatch_cuda_kernels.report import (
+        Report,  # one command needs it
+        read_timings,
+    )
 
     if args.fail_on_regression and args.against is None:
         raise InputError("--fail-on-regression needs an older wheel to compare with: name it with --against")
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(package: str, timings: Timings | None = None) -> PackageFacts:
-    from hatch_cuda_kernels.report.package import read_package
+    from hatch_cuda_kernels.report import read_package
     from hatch_cuda_kernels.store.package import opened
 
     with opened(package) as reader:
@@ -57,7 +58,7 @@ def _open(package: str, timings: Timings | None = None) -> PackageFacts:
 
 
 def _write(report: Report, path: Path) -> None:
-    from hatch_cuda_kernels.report.page import render_page
+    from hatch_cuda_kernels.report import render_page
 
     html = render_page(report)
     try:
@@ -68,13 +69,13 @@ def _write(report: Report, path: Path) -> None:
 
 def _verdict(report: Report) -> str:
     """Return the regressions, one on each line."""
-    from hatch_cuda_kernels.report.page import describe
+    from hatch_cuda_kernels.report import describe_change
 
     if report.comparison is None:
         return ""
     found = report.comparison.regressions
     lines = [
-        f"  {describe(change)}: "
+        f"  {describe_change(change)}: "
         + (f"{change.measure} {change.old:,} -> {change.new:,}" if change.measure else change.state)
         for change in found
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package, byte_count, cuda_version, device
-from hatch_cuda_kernels.cli.output import add_json, print_json
+from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.table import counted, fitted
 from hatch_cuda_kernels.terminal import marked
 

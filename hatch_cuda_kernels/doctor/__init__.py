@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hatch_cuda_kernels.doctor.examine import examine
-from hatch_cuda_kernels.doctor.finding import Finding
+from hatch_cuda_kernels.doctor.examine import Finding, ask, examine, set_variables
 from hatch_cuda_kernels.doctor.verdicts import Verdict, judge
 
-__all__ = ["Finding", "Verdict", "examine", "judge"]
+__all__ = ["Finding", "Verdict", "ask", "examine", "judge", "set_variables"]

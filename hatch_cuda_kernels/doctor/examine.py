@@ -1,19 +1,20 @@
-"""Looks at everything the doctor reports on."""
+"""Looks at everything the doctor reports on, at what may crash in child processes, all at once."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import signal
+import subprocess
 import sys
 import warnings
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels import __version__, environment
 from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
-from hatch_cuda_kernels.doctor.children import ask
-from hatch_cuda_kernels.doctor.finding import Finding
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.runtime.launch.accelerator import state
@@ -23,7 +24,84 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache import CacheInfo
 
-__all__ = ["examine", "set_variables"]
+__all__ = ["Finding", "ask", "examine", "set_variables"]
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: what is known of it, and what is wrong with it, if anything."""
+
+    facts: dict[str, Any]
+    problem: Problem | None = None
+    missing: bool = False
+    """Whether the problem is that the thing is not there, as opposed to broken."""
+
+    @property
+    def state(self) -> Literal["ok", "missing", "broken"]:
+        """``ok``, ``missing`` or ``broken``."""
+        if self.problem is None:
+            return "ok"
+        return "missing" if self.missing else "broken"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``doctor --json``."""
+        message, fix, _ = self.problem or Problem("")
+        return {"state": self.state, "problem": message, "fix": fix, **self.facts}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Finding:
+        """Read what ``to_json`` wrote. Raises KeyError on other data."""
+        facts = dict(data)
+        state, message, fix = (facts.pop(name) for name in ("state", "problem", "fix"))
+        return cls(facts, Problem(message, fix) if message else None, missing=state == "missing")
+
+
+#: A driver that hangs must not hang the report. Loading NVRTC takes a second, more from a slow disk.
+_SECONDS: Final = 60.0
+_CODE: Final = """
+import json, sys
+_, given, *question = sys.argv
+sys.path[:], sys.argv[:] = json.loads(given)
+from hatch_cuda_kernels.doctor.probes import main
+main(*question)
+"""
+
+
+def ask(*questions: tuple[str, str]) -> list[Finding]:
+    """Return what each probe, given by name and argument, found; that a probe died is its finding."""
+    return [_answer(child) for child in [_start(*question) for question in questions]]
+
+
+def _start(name: str, argument: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", _CODE, json.dumps([sys.path, sys.argv]), name, argument]
+    return subprocess.Popen(  # noqa: S603 - this interpreter
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
+
+
+def _answer(child: subprocess.Popen[bytes]) -> Finding:
+    try:
+        out, err = child.communicate(timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        return _died(f"no answer within {_SECONDS:.0f} s")
+    try:
+        return Finding.from_json(json.loads(out.splitlines()[-1]))
+    except (IndexError, KeyError, TypeError, ValueError):
+        last = err.decode(errors="replace").strip().rpartition("\n")[2]
+        return _died(_ending(child.returncode) + (f" ({last})" if last else ""))
+
+
+def _died(how: str) -> Finding:
+    return Finding({}, Problem(f"a process that loaded it ended with: {how}", "reinstall it"))
+
+
+def _ending(status: int) -> str:
+    try:
+        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+    except ValueError:
+        return f"signal {-status}"
+
 
 _PROBED: Final = ("driver", "bindings", "nvrtc", "headers", "nvjitlink", "ptxas")
 #: What the build extra brings.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.compiler.toolchain.packages import bindings, first_release, pip_install
-from hatch_cuda_kernels.doctor.finding import Finding
+from hatch_cuda_kernels.doctor.examine import Finding
 from hatch_cuda_kernels.driver import DRIVER_NEEDED
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
 from hatch_cuda_kernels.problem import Problem
@@ -143,7 +143,7 @@ def _ptxas(_: str) -> Finding:
 def _manifest(path: str) -> Finding:
     """Ask whether this environment builds a manifest: its release, its architectures."""
     from hatch_cuda_kernels.manifest import load_manifest
-    from hatch_cuda_kernels.plan.release import check_release
+    from hatch_cuda_kernels.plan import check_release
 
     try:
         manifest = load_manifest(path)

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.doctor.finding import Finding
+    from hatch_cuda_kernels.doctor.examine import Finding
 
 __all__ = ["TASKS", "Verdict", "judge"]
 

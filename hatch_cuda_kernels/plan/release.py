@@ -9,7 +9,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supp
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
-from hatch_cuda_kernels.plan.front_end import route_of
+from hatch_cuda_kernels.plan.jobs import route_of
 
 if TYPE_CHECKING:
     from pathlib import Path

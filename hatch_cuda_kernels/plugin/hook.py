@@ -7,7 +7,7 @@ import os
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -24,6 +24,46 @@ if TYPE_CHECKING:
 
 __all__ = ["CudaKernelsBuildHook", "find_package"]
 
+#: Keys that hatchling allows in every hook's table.
+_RESERVED: Final = {"dependencies", "enable-by-default", "require-runtime-dependencies", "require-runtime-features"}
+_OPTIONS: Final = {"manifest": str, "package": str, "jobs": int, "executor": str, "sbom": bool}
+_KINDS: Final = {str: "a string", int: "an integer", bool: "a boolean"}
+
+
+def _check_options(config: Mapping[str, Any], hook: str) -> None:
+    """Raise InputError for an unknown option of the hook, or for an invalid value."""
+    from hatch_cuda_kernels.pool.executors import is_executor
+
+    for name, value in config.items():
+        if name in _RESERVED:
+            continue
+        if name not in _OPTIONS:
+            raise InputError(f"Unknown option `{name}` for build hook `{hook}`")
+        if type(value) is not (kind := _OPTIONS[name]):
+            raise InputError(f"Option `{name}` for build hook `{hook}` must be {_KINDS[kind]}")
+    package = config.get("package", "mylib")
+    if not all(part.isidentifier() for part in package.split(".")):
+        raise InputError(
+            f"Option `package` for build hook `{hook}` must be what is imported, such as `acme.mylib`, not {package!r}"
+        )
+    if config.get("jobs", 1) < 1:
+        raise InputError(f"Option `jobs` for build hook `{hook}` must be 1 or more")
+    if not is_executor(config.get("executor", "process")):
+        raise InputError(f"Option `executor` for build hook `{hook}` must be `process` or `dask:ADDRESS`")
+
+
+def _add_sbom(store: Path, metadata: Any, build_data: dict[str, Any]) -> None:  # hatchling is untyped
+    """Write the document about a store beside it, and let the wheel have it; hatchling takes such files since 1.29."""
+    from hatch_cuda_kernels import __version__
+    from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, sbom_text
+    from hatch_cuda_kernels.store.reader import StoreReader
+
+    files = build_data.get("sbom_files")
+    if files is not None:
+        path, project = store.parent / SBOM_FILE, Distribution(metadata.name, metadata.version)
+        path.write_text(sbom_text(StoreReader(store), project, made_by=__version__), encoding="utf-8", newline="\n")
+        files.append(str(path))
+
 
 class CudaKernelsBuildHook(BuildHookInterface[Any]):
     """Build hook ``cuda-kernels``: ships the kernels of ``kernels.yaml`` as package data."""
@@ -32,7 +72,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
-        from hatch_cuda_kernels.plan.release import requirements
+        from hatch_cuda_kernels.plan import requirements
         from hatch_cuda_kernels.pool.executors import DASK_REQUIREMENT, uses_dask
 
         if self.target_name != "wheel":
@@ -138,9 +178,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             if build_data["pure_python"] and not build_data["infer_tag"]:
                 build_data.setdefault("tag", "py3-none-any")
             if self._options.get("sbom", True):
-                from hatch_cuda_kernels.plugin.sbom import add_sbom
-
-                add_sbom(out, self.metadata, build_data)
+                _add_sbom(out, self.metadata, build_data)
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
         """Make sure that the sdist contains what a wheel is built from, whatever its include patterns say."""
@@ -196,12 +234,10 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     @cached_property
     def _options(self) -> Mapping[str, Any]:
         """The hook's table for wheels, which may be another one than for sdists. Raises InputError if it is wrong."""
-        from hatch_cuda_kernels.plugin.options import check_options
-
         options: Mapping[str, Any] = self.config
         if self.target_name == "sdist":
             options = self._wheel_builder(self._root).config.hook_config.get(self.PLUGIN_NAME, options)
-        check_options(options, self.PLUGIN_NAME)
+        _check_options(options, self.PLUGIN_NAME)
         return options
 
     def _executor(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.plan.plan import read_sources
+from hatch_cuda_kernels.plan import read_sources
 from hatch_cuda_kernels.plugin.selection import HOOK, Selection, setting
 from hatch_cuda_kernels.store.writer import temporary_workspace
 

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.plan.kinds import job_images
+from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.pool.failures import FailedJob, find_problems

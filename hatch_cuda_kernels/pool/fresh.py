@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.plan.kinds import job_images
+from hatch_cuda_kernels.plan import job_images
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import CompileJob
     from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
     from hatch_cuda_kernels.image import ImageId
-    from hatch_cuda_kernels.plan.plan import PlannedModule
+    from hatch_cuda_kernels.plan import PlannedModule
 
     #: A module, with those of its jobs that are to be done.
     Missing: TypeAlias = tuple[PlannedModule, list[Job]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.plan.kinds import job_images
+from hatch_cuda_kernels.plan import job_images
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,19 +1,118 @@
-"""The figures of every kernel on every architecture, taken from what ``inspect --json`` prints."""
+"""The figures of a package by kernel and architecture, and how they differ from an earlier release's."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.report.sizes import image_id
+from hatch_cuda_kernels.report.package import image_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.report.package import PackageFacts
 
-__all__ = ["Cell", "CellKey", "Column", "columns_of", "figures_of"]
+__all__ = [
+    "ABOUT_THE_SAME",
+    "MEASURES",
+    "Cell",
+    "Change",
+    "Column",
+    "Comparison",
+    "Measure",
+    "columns_of",
+    "compare",
+    "figures_of",
+    "percent",
+    "short",
+]
+
+_KIB: Final = 1024
+#: Relative; below it a change is noise.
+ABOUT_THE_SAME: Final = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """Which increase is a regression: at least ``absolute``, and more than ``relative`` of the old value."""
+
+    absolute: int
+    relative: float = 0.0
+
+    def passed(self, old: float, new: float) -> bool:
+        """Return whether the step from old to new is a regression."""
+        return new - old >= self.absolute and new - old > self.relative * old
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure of a kernel on an architecture, or of the image that holds it."""
+
+    name: str
+    title: str
+    unit: str
+    per: Literal["kernel", "image"]
+    limit: _Limit | None
+    """None if no increase is a regression."""
+    about: str
+    rule: str = ""
+    """The limit in words."""
+
+
+#: In the order the page offers them.
+MEASURES: Final = (
+    Measure(
+        "bytes", "Image size", "bytes", "image", _Limit(_KIB, 0.10),
+        "Bytes of the image. One image holds all kernels of its module, so a cell spans them.",
+        "more than 10 % and at least 1 KiB larger",
+    ),
+    Measure(
+        "code", "Machine code", "bytes", "kernel", _Limit(_KIB, 0.10),
+        "Bytes of the kernel's instructions, read from the CUBIN. PTX has none before the driver compiles it.",
+        "more than 10 % and at least 1 KiB larger",
+    ),
+    Measure(
+        "seconds", "Compile time", "s", "image", None,
+        "Seconds of the compile that made the image. They depend on the machine, so they are never a regression.",
+    ),
+    Measure(
+        "registers", "Registers", "per thread", "kernel", _Limit(8),
+        "Registers per thread. The hardware allocates them in steps of 8; with more of them fewer warps run at a time.",
+        "8 or more registers more",
+    ),
+    Measure(
+        "shared", "Shared memory", "bytes per block", "kernel", _Limit(_KIB, 0.10),
+        "Static shared memory per block. What a launch requests in addition is not in the image.",
+        "more than 10 % and at least 1 KiB more",
+    ),
+    Measure(
+        "spills", "Spills", "bytes per thread", "kernel", _Limit(1),
+        "Bytes of spill stores and loads per thread: values that did not fit into registers and went to local memory.",
+        "any increase",
+    ),
+)  # fmt: skip
+
+
+def short(measure: Measure, value: float) -> str:
+    """Return a value as short as a chart's cell needs it."""
+    if measure.name == "seconds":
+        return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+    if not measure.unit.startswith("bytes") or value < _KIB:
+        return f"{value:,.0f}"
+    value, unit = (value / _KIB, "KiB") if value < _KIB**2 else (value / _KIB**2, "MiB")
+    return f"{value:.1f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
+
+
+def percent(old: float, new: float) -> str:
+    """Return a relative change, such as ``+12 %``; a change below half a percent is shown as about the same."""
+    if old == 0:
+        return "was 0" if new else "="
+    change = (new - old) / old
+    if abs(change) < ABOUT_THE_SAME:
+        return "=" if old == new else "≈"
+    return f"{change:+.0%}".replace("%", " %").replace("-", "\N{MINUS SIGN}")
+
 
 _KINDS: Final = ("cubin", "ptx", "ltoir")
 
@@ -32,7 +131,7 @@ class Column(NamedTuple):
         return self.arch if self.kind == "cubin" else f"{self.arch} {self.kind.upper()}"
 
 
-class CellKey(NamedTuple):
+class _CellKey(NamedTuple):
     """What identifies a kernel on an architecture."""
 
     module: str
@@ -62,9 +161,9 @@ class Cell:
     """Bytes of spill stores and loads together."""
 
     @property
-    def key(self) -> CellKey:
+    def key(self) -> _CellKey:
         """What identifies the cell."""
-        return CellKey(self.module, self.kernel, self.arch, self.kind)
+        return _CellKey(self.module, self.kernel, self.arch, self.kind)
 
     @property
     def column(self) -> Column:
@@ -120,3 +219,136 @@ def _cells(package: PackageFacts, module: str, kernels: dict[str, Any], image: d
 def columns_of(cells: Sequence[Cell]) -> tuple[Column, ...]:
     """Return every column that has a cell, once, in order."""
     return tuple(sorted({cell.column for cell in cells}, key=Column.order))
+
+
+#: The whole wheel, or folder.
+_WHEEL_LIMIT: Final = _Limit(1024, 0.10)
+#: Compile times are left out: they vary from run to run, whatever is in the wheel.
+_LISTED: Final = tuple(measure for measure in MEASURES if measure.limit is not None)
+#: The order of changes: added and removed, the total, then from a kernel's spills to its image's size.
+_RANK: Final = ("", "total", *(measure.name for measure in reversed(_LISTED)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One difference. A text is empty if the difference concerns several modules, kernels or architectures."""
+
+    state: Literal["added", "removed", "changed"]
+    module: str = ""
+    kernel: str = ""
+    arch: str = ""
+    kind: str = ""
+    measure: str = ""
+    """The figure that changed; ``total`` is the whole wheel's bytes. Empty for what was added or removed."""
+    old: float | None = None
+    new: float | None = None
+    regression: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change by field name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every difference between two wheels."""
+
+    changes: tuple[Change, ...]
+    """Regressions first, then by figure."""
+    old: dict[_CellKey, Cell]
+    """The older figures."""
+
+    @property
+    def regressions(self) -> tuple[Change, ...]:
+        """The changes for the worse."""
+        return tuple(change for change in self.changes if change.regression)
+
+    def of(self, cell: Cell, measure: Measure) -> Change | None:
+        """Return how a cell's figure changed; None if it is new, not recorded on both sides, or the same."""
+        before = self.old.get(cell.key)
+        return None if before is None else _changed(before, cell, measure)
+
+    def regressed(self, cell: Cell) -> bool:
+        """Return whether any figure of a cell is a regression."""
+        found = (self.of(cell, measure) for measure in MEASURES)
+        return any(change.regression for change in found if change is not None)
+
+
+def compare(old: PackageFacts, new: PackageFacts) -> Comparison:
+    """Return what changed from ``old`` to ``new``."""
+    before, after = figures_of(old), figures_of(new)
+    known = {cell.key: cell for cell in before}
+    changes = [
+        *_total(old, new),
+        *_columns(columns_of(before), columns_of(after)),
+        *_kernels(before, after),
+        *_images(before, after),
+        *_figures(known, after),
+    ]
+    ranked = sorted(changes, key=lambda change: (not change.regression, _RANK.index(change.measure)))
+    return Comparison(tuple(ranked), known)
+
+
+def _total(old: PackageFacts, new: PackageFacts) -> Iterator[Change]:
+    if old.bytes != new.bytes:
+        worse = _WHEEL_LIMIT.passed(old.bytes, new.bytes)
+        yield Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse)
+
+
+def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Change]:
+    for column in before:
+        if column not in after:
+            yield Change(state="removed", arch=column.arch, kind=column.kind, regression=True)
+    for column in after:
+        if column not in before:
+            yield Change(state="added", arch=column.arch, kind=column.kind)
+
+
+def _kernels(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
+    old, new = (dict.fromkeys((cell.module, cell.kernel) for cell in cells) for cells in (before, after))
+    for module, kernel in old:
+        if (module, kernel) not in new:
+            yield Change(state="removed", module=module, kernel=kernel, regression=True)
+    for module, kernel in new:
+        if (module, kernel) not in old:
+            yield Change(state="added", module=module, kernel=kernel)
+
+
+def _images(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
+    """Yield kernels added to or removed from an architecture, when both wheels have the kernel and the architecture."""
+    old, new = ({cell.key for cell in cells} for cells in (before, after))
+    for here, there, state in ((before, new, "removed"), (after, old, "added")):
+        kernels = {key[:2] for key in there}
+        columns = {key[2:] for key in there}
+        for cell in here:
+            if cell.key not in there and cell.key[:2] in kernels and cell.key[2:] in columns:
+                yield Change(state=state, **cell.key._asdict(), regression=state == "removed")  # type: ignore[arg-type]
+
+
+def _figures(known: dict[_CellKey, Cell], after: Sequence[Cell]) -> Iterator[Change]:
+    told: set[Change] = set()
+    for cell in after:
+        if cell.key not in known:
+            continue
+        for measure in _LISTED:
+            change = _changed(known[cell.key], cell, measure)
+            if change is not None and change not in told:  # the figure of an image is in the cells of all its kernels
+                told.add(change)
+                yield change
+
+
+def _changed(before: Cell, cell: Cell, measure: Measure) -> Change | None:
+    old, new = before.value(measure.name), cell.value(measure.name)
+    if old is None or new is None or old == new:
+        return None
+    return Change(
+        state="changed",
+        module=cell.module,
+        kernel=cell.kernel if measure.per == "kernel" else "",
+        arch=cell.arch,
+        kind=cell.kind,
+        measure=measure.name,
+        old=old,
+        new=new,
+        regression=measure.limit is not None and measure.limit.passed(old, new),
+    )

@@ -1,32 +1,104 @@
-"""What the heat maps show: rows, cells with texts and shades, and legends. Colours are names of CSS variables."""
+"""Heat maps: kernels by architectures, with the shade of each cell."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
+from math import exp, log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.report.figures import columns_of
-from hatch_cuda_kernels.report.measures import MEASURES, percent, short
-from hatch_cuda_kernels.report.shades import (
-    CHANGE_SWATCHES,
-    NEW,
-    NOT_RECORDED,
-    Swatch,
-    change_shade,
-    legend,
-    shade_of,
-    thresholds,
-)
+from hatch_cuda_kernels.report.figures import ABOUT_THE_SAME, MEASURES, columns_of, percent, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.report.compare import Comparison
-    from hatch_cuda_kernels.report.figures import Cell, Column
-    from hatch_cuda_kernels.report.measures import Measure
+    from hatch_cuda_kernels.report.figures import Cell, Column, Comparison, Measure
 
-__all__ = ["ROWS_SHOWN", "Box", "Grid", "Label", "Panel", "grid_of", "panels_of"]
+__all__ = [
+    "NOT_RECORDED",
+    "ROWS_SHOWN",
+    "Box",
+    "Grid",
+    "Label",
+    "Panel",
+    "change_shade",
+    "grid_of",
+    "panels_of",
+    "shade_of",
+    "thresholds",
+]
+
+_SHADES: Final = 7
+#: Values further apart than this are shaded by their logarithm.
+_LOG_FROM: Final = 20
+
+
+class _Swatch(NamedTuple):
+    """One line of a legend."""
+
+    shade: str
+    text: str
+
+
+def thresholds(values: Sequence[float]) -> tuple[float, ...]:
+    """Return the values at which one shade ends and the next begins, ascending; the first shade is for zero.
+
+    The steps are even, or even factors if the values are far apart.
+    """
+    positive = [value for value in values if value > 0]
+    if not positive:
+        return ()
+    low, high = min(positive), max(positive)
+    count = min(_SHADES - 1, len(set(positive)))
+    parts = [step / count for step in range(1, count)]
+    if high / low > _LOG_FROM:
+        between = [exp(log(low) + part * log(high / low)) for part in parts]
+    else:
+        between = [low + part * (high - low) for part in parts]
+    return low, *between
+
+
+def shade_of(value: float, steps: Sequence[float]) -> int:
+    """Return the shade of a value, 0 for zero; few steps are spread over all shades."""
+    passed = sum(value >= step * (1 - 1e-9) for step in steps)
+    return round(passed * (_SHADES - 1) / len(steps)) if steps else 0
+
+
+def _legend(measure: Measure, steps: Sequence[float], values: Sequence[float]) -> tuple[_Swatch, ...]:
+    """Return the range of values of each shade in use."""
+    swatches = [_Swatch("heat-0", "0")] if 0 in values else []
+    for shade in range(1, _SHADES):
+        inside = [value for value in values if value > 0 and shade_of(value, steps) == shade]
+        if inside:
+            ends = short(measure, min(inside)), short(measure, max(inside))
+            swatches.append(_Swatch(f"heat-{shade}", " to ".join(dict.fromkeys(ends))))
+    return tuple(swatches)
+
+
+NOT_RECORDED: Final = _Swatch("none", "\N{EN DASH} not recorded")
+_NEW: Final = _Swatch("new", "new")
+_CHANGE_SWATCHES: Final = (
+    _Swatch("better-2", "10 % or more below"),
+    _Swatch("better-1", "up to 10 % below"),
+    _Swatch("same", "as before, or within 0.5 %"),
+    _Swatch("worse-1", "up to 10 % above"),
+    _Swatch("worse-2", "up to 25 % above"),
+    _Swatch("worse-3", "more than 25 % above, or from 0"),
+    _NEW,
+)
+
+
+def change_shade(old: float, new: float) -> str:
+    """Return the shade of a change; any increase from zero is the worst."""
+    if old == new:
+        return "same"
+    change = (new - old) / old if old else float("inf")
+    if abs(change) < ABOUT_THE_SAME:
+        return "same"
+    if change < 0:
+        return "better-2" if change <= -0.10 else "better-1"
+    return "worse-1" if change <= 0.10 else "worse-2" if change <= 0.25 else "worse-3"
+
 
 #: Few people read more, and a page must open at once; the table has every row.
 ROWS_SHOWN: Final = 150
@@ -82,7 +154,7 @@ class Panel:
     view: str
     """``value``, or ``change`` since the older wheel."""
     boxes: tuple[Box, ...]
-    legend: tuple[Swatch, ...]
+    legend: tuple[_Swatch, ...]
     top: tuple[tuple[str, str], ...]
     """The largest values, or increases, each with the name of its kernel or image."""
     missing: str
@@ -130,7 +202,7 @@ def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Com
             face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact(measure, value)}{was}")
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if recorded else _why_missing(measure)
-    swatches = _swatches(legend(measure, steps, recorded), boxes)
+    swatches = _swatches(_legend(measure, steps, recorded), boxes)
     return Panel(measure, "value", tuple(boxes), swatches, _largest(measure, cells), missing)
 
 
@@ -147,15 +219,15 @@ def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Co
         face = _change_face(measure, comparison.old.get(cell.key), cell)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if any(box.shade != _NOT_RECORDED.shade for box in boxes) else "Not recorded on both sides."
-    swatches = _swatches(CHANGE_SWATCHES, boxes)
+    swatches = _swatches(_CHANGE_SWATCHES, boxes)
     return Panel(measure, "change", tuple(boxes), swatches, _risen(measure, cells, comparison), missing)
 
 
-def _swatches(scale: tuple[Swatch, ...], boxes: Sequence[Box]) -> tuple[Swatch, ...]:
+def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch, ...]:
     """Return the legend: the whole scale, and the other shades that are in use."""
     shown = {box.shade for box in boxes}
     swatches = [
-        swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {NEW, NOT_RECORDED}
+        swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {_NEW, NOT_RECORDED}
     ]
     return (*swatches, _REGRESSION) if any(box.flagged for box in boxes) else tuple(swatches)
 
@@ -181,7 +253,7 @@ class _Face(NamedTuple):
 
 
 _NOT_RECORDED: Final = _Face("none", "\N{EN DASH}", "not recorded")
-_REGRESSION: Final = Swatch("flag", "▲ regression")
+_REGRESSION: Final = _Swatch("flag", "▲ regression")
 
 
 def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, flagged: bool) -> Box:

@@ -1,28 +1,201 @@
-"""Assembles the page: template, styles and script from ``assets``, charts from ``charts``. One file, no network."""
+"""The report as one HTML page: its charts, and the tables below them."""
 
 from __future__ import annotations
 
 import base64
+import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import __version__
-from hatch_cuda_kernels.report import charts, heat, tree
-from hatch_cuda_kernels.report.compare import Comparison, compare
-from hatch_cuda_kernels.report.figures import Cell, columns_of, figures_of
-from hatch_cuda_kernels.report.measures import MEASURES, percent, short
+from hatch_cuda_kernels.report.figures import (
+    MEASURES,
+    Cell,
+    Comparison,
+    columns_of,
+    compare,
+    figures_of,
+    percent,
+    short,
+)
+from hatch_cuda_kernels.report.heat import MODULE_ROW, ROW, grid_of, panels_of
+from hatch_cuda_kernels.report.package import image_shares
+from hatch_cuda_kernels.store.index import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    PROMISES_FILE,
+    SOURCE_FOLDER,
+    STANDARD_FILE,
+    STORE_FOLDER,
+)
+from hatch_cuda_kernels.store.texts import DIGESTS_FILE
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.report.compare import Change
-    from hatch_cuda_kernels.report.package import PackageFacts
+    from hatch_cuda_kernels.report.figures import Change
+    from hatch_cuda_kernels.report.heat import Grid, Panel
+    from hatch_cuda_kernels.report.package import FileSize, PackageFacts
     from hatch_cuda_kernels.store.promises import Promises
 
-__all__ = ["Report", "describe", "render_page"]
+__all__ = ["Leaf", "Report", "describe_change", "leaves_of", "render_page"]
+
+#: Sorts of files, and what the legend calls them.
+_KINDS: Final = {
+    "cubin": "CUBIN",
+    "ptx": "PTX",
+    "ltoir": "LTO-IR",
+    "source": "source and headers",
+    "index": "index and promises",
+    "other": "other files",
+}
+_OTHER_FILES: Final = "other files"
+_WHOLE_STORE: Final = "store"
+#: What compiles at run time read, and what the boxes are called.
+_SOURCES: Final = {SOURCE_FOLDER: "source", STANDARD_FILE: "standard headers"}
+
+
+class Leaf(NamedTuple):
+    """One box of the tree map."""
+
+    group: str
+    """A module, the store as a whole, or all other files."""
+    name: str
+    sort: str
+    """A key of ``KINDS``."""
+    bytes: int
+
+
+def leaves_of(files: Sequence[FileSize], contents: Mapping[str, Any]) -> tuple[Leaf, ...]:
+    """Return the boxes, largest first: one for each file, one for all sources, none for empty files.
+
+    A file that packs several images is divided among them (``image_shares``).
+    """
+    shares = image_shares(files, contents)
+    sizes: dict[tuple[str, str, str], int] = {}
+    for file in files:
+        parts: dict[tuple[str, str, str], int] = {
+            (key.module, str(key.arch), key.kind): size for key, size in shares.get(file.path, {}).items()
+        }
+        for leaf, size in (parts or {_classify(file.path): file.bytes}).items():
+            sizes[leaf] = sizes.get(leaf, 0) + size
+    leaves = (Leaf(*leaf, size) for leaf, size in sizes.items() if size)
+    return tuple(sorted(leaves, key=lambda leaf: (-leaf.bytes, leaf)))
+
+
+def _classify(path: str) -> tuple[str, str, str]:
+    """Return a file's group, name and sort."""
+    _, inside, rest = f"/{path}".rpartition(f"/{STORE_FOLDER}/")
+    if not inside:
+        return _OTHER_FILES, path, "other"
+    module, _, name = rest.partition("/")
+    if module in _SOURCES:
+        return _WHOLE_STORE, _SOURCES[module], "source"
+    if not name:
+        return _WHOLE_STORE, rest, "index" if rest in {KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE} else "other"
+    if name in {INDEX_FILE, DETAILS_FILE}:
+        return module, name, "index"
+    suffix = name.rpartition(".")[2]
+    if suffix not in _KINDS:
+        return module, name, "other"
+    return module, name.removeprefix(f"{module}.").removesuffix(f".{suffix}"), suffix
+
+
+#: Pixels above the cells, for the architectures' names.
+_HEADING: Final = 46
+_COLUMN_WIDTH: Final = 90
+_ROOT: Final = re.compile(r'^<svg [^>]*?width="(\d+)" height="(\d+)"[^>]*>')
+
+
+def _asset(name: str) -> str:
+    """Return the text of a file in ``assets``."""
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def _draw_heat(panel: Panel, grid: Grid) -> str:
+    """Return a heat map as SVG, without the rows' names, which the page keeps in view while the picture scrolls."""
+    import vl_convert  # starts a JavaScript engine
+
+    columns = [str(column) for column in grid.columns]
+    spec = json.loads(_asset("heat.vl.json"))
+    spec["width"] = len(columns) * _COLUMN_WIDTH
+    spec["height"] = grid.height
+    spec["padding"]["top"] = _HEADING
+    spec["encoding"]["x"]["sort"] = spec["encoding"]["x"]["scale"]["domain"] = columns
+    spec["encoding"]["y"]["scale"]["domain"] = [grid.height, 0]
+    spec["data"]["values"] = [
+        {
+            "column": box.column,
+            "top": box.top,
+            "bottom": box.bottom,
+            "middle": (box.top + box.bottom) / 2,
+            "fill": f"var(--{box.shade})",
+            "ink": f"var(--on-{box.shade})",
+            "text": box.text,
+            "about": box.about,
+            "edge": "var(--flag)" if box.flagged else "var(--page)",
+            "order": int(box.flagged),
+        }
+        for box in sorted(
+            panel.boxes, key=lambda box: box.flagged
+        )  # the edges of flagged boxes are drawn over their neighbours'
+    ]
+    return _titled(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]), f"Heat map: {panel.measure.title}")
+
+
+def _draw_tree(leaves: Sequence[Leaf], *, width: int, height: int) -> str:
+    """Return the tree map of a wheel's bytes as SVG."""
+    import vl_convert  # starts a JavaScript engine
+
+    total = sum(leaf.bytes for leaf in leaves)
+    spec = json.loads(_asset("tree.vg.json"))
+    spec["width"], spec["height"] = width, height
+    spec["data"][0]["values"] = _nodes(leaves, total)
+    return _titled(
+        vl_convert.vega_to_svg(spec, allowed_base_urls=[]), f"Tree map of {total:,} bytes by module and file"
+    )
+
+
+def _nodes(leaves: Sequence[Leaf], total: int) -> list[dict[str, Any]]:
+    groups: dict[str, int] = {}
+    for leaf in leaves:
+        groups[leaf.group] = groups.get(leaf.group, 0) + leaf.bytes
+    share = {name: f"{size:,} bytes, {size / total:.1%}" for name, size in groups.items()}
+    inner = [{"id": f"/{name}", "up": "all", "name": name, "about": f"{name}: {share[name]}"} for name in groups]
+    outer = [
+        {
+            "id": f"/{leaf.group}/{leaf.name}.{leaf.sort}",
+            "up": f"/{leaf.group}",
+            "name": leaf.name.rpartition("/")[2],
+            "bytes": leaf.bytes,
+            "size": f"{leaf.bytes:,}",
+            "fill": f"var(--sort-{leaf.sort})",
+            "about": f"{leaf.group}, {leaf.name}{_sort(leaf)}: {leaf.bytes:,} bytes, {leaf.bytes / total:.1%}",
+        }
+        for leaf in leaves
+    ]
+    return [{"id": "all", "name": "all"}, *inner, *outer]
+
+
+def _sort(leaf: Leaf) -> str:
+    return "" if leaf.sort in {"other", "index"} else f" ({_KINDS[leaf.sort]})"
+
+
+def _titled(svg: str, title: str) -> str:
+    """Give the picture a role and a name; the style sheet decides its size."""
+    width, height = _ROOT.match(svg).groups()  # type: ignore[union-attr]
+    root = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="graphics-document" aria-label="{title}">'
+    )
+    return _ROOT.sub(lambda _: root, svg)
+
 
 #: Width and height of the tree map's two drawings: two, because text must not shrink with the screen.
 _TREE_SIZES: Final = {"wide": (1120, 400), "narrow": (340, 560)}
@@ -79,15 +252,15 @@ def render_page(report: Report) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["short"] = lambda value, name: short(_BY_NAME[name], value)
-    environment.filters["describe"] = describe
+    environment.filters["describe"] = describe_change
     # A long name may break after a bracket, not within a word.
     environment.filters["breakable"] = lambda name: Markup(str(escape(name)).replace("&lt;", "&lt;<wbr>"))  # noqa: S704
     package, cells = report.package, report.cells
-    grid = heat.grid_of(cells, report.comparison)
-    panels = heat.panels_of(cells, grid, report.comparison)
-    leaves = tree.leaves_of(package.files, package.contents)
-    style, script = charts.asset("page.css"), charts.asset("page.js")
-    html: str = environment.from_string(charts.asset("page.html.jinja")).render(
+    grid = grid_of(cells, report.comparison)
+    panels = panels_of(cells, grid, report.comparison)
+    leaves = leaves_of(package.files, package.contents)
+    style, script = _asset("page.css"), _asset("page.js")
+    html: str = environment.from_string(_asset("page.html.jinja")).render(
         generator=f"hatch-cuda-kernels {__version__}",
         report=report,
         package=package,
@@ -101,11 +274,11 @@ def render_page(report: Report) -> str:
         percent=percent,
         nbsp="\N{NO-BREAK SPACE}",
         grid=grid,
-        sizes={"row": heat.ROW, "module": heat.MODULE_ROW, "heading": charts.HEADING},
-        panels=[(panel, Markup(charts.draw_heat(panel, grid))) for panel in panels],  # noqa: S704 - Vega's, escaped by it
-        trees={name: Markup(charts.draw_tree(leaves, width=w, height=h)) for name, (w, h) in _TREE_SIZES.items()},  # noqa: S704
+        sizes={"row": ROW, "module": MODULE_ROW, "heading": _HEADING},
+        panels=[(panel, Markup(_draw_heat(panel, grid))) for panel in panels],  # noqa: S704 - Vega's, escaped by it
+        trees={name: Markup(_draw_tree(leaves, width=w, height=h)) for name, (w, h) in _TREE_SIZES.items()},  # noqa: S704
         shown=_most_regressed(report.comparison),
-        sorts={sort: text for sort, text in tree.KINDS.items() if any(leaf.sort == sort for leaf in leaves)},
+        sorts={sort: text for sort, text in _KINDS.items() if any(leaf.sort == sort for leaf in leaves)},
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704
         script_hash=_hash(script),
@@ -138,7 +311,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def describe(change: Change) -> str:
+def describe_change(change: Change) -> str:
     """Return which kernel, module or architecture a change is about, in words."""
     arch = f"{change.arch} {change.kind.upper()}" if change.kind not in {"", "cubin"} else change.arch
     if change.kernel:

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, release_requirements
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
-from hatch_cuda_kernels.plan.plan import read_sources
-from hatch_cuda_kernels.plan.release import requirements
+from hatch_cuda_kernels.plan import read_sources, requirements
 from hatch_cuda_kernels.port import kernel_sources, list_files
-from hatch_cuda_kernels.scaffold.files import filled, read_text
-from hatch_cuda_kernels.scaffold.second_try import try_again
-from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_unlisted_line, survey
-from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD
-from hatch_cuda_kernels.scaffold.trial import tried
+from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_unlisted_line, survey, tried, try_again
+from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, filled, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, release_requirements
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest_file import MANIFEST_FILE, hook_table
-from hatch_cuda_kernels.scaffold.files import Scaffold, filled, ignore_store, read_text, write_missing
 from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, kernel_patterns, manifest_of_sources, stated_release
-from hatch_cuda_kernels.scaffold.next_steps import next_commands
-from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other
+from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other, next_commands
 from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml, with_hatch
-from hatch_cuda_kernels.scaffold.templates import CI_FILE, FIRST_KERNEL, NEW_PROJECT, README_OF_SOURCES, ci_text
+from hatch_cuda_kernels.scaffold.templates import (
+    CI_FILE,
+    FIRST_KERNEL,
+    NEW_PROJECT,
+    README_OF_SOURCES,
+    Scaffold,
+    ci_text,
+    filled,
+    ignore_store,
+    read_text,
+    write_missing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.compiler.link_faults import lacks_device_runtime
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.errors import HatchCudaKernelsError
-from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.compiler.target_faults import lacking_targets
+from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.includes import Project
+from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.port import count_kernels, flow, include_folders, port, stated_options
+from hatch_cuda_kernels.plan import check_release, make_plan, requirements
+from hatch_cuda_kernels.pool.compilation import compile_missing
+from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
+from hatch_cuda_kernels.port import (
+    count_kernels,
+    flow,
+    include_folders,
+    linked,
+    list_files,
+    other_sources,
+    port,
+    refused_instances,
+    stated_options,
+    stated_with_runtime,
+)
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.manifest import Manifest
+    from hatch_cuda_kernels.manifest import Manifest, Module
 
-
-__all__ = [
-    "MARK",
-    "NOT_YET",
-    "NO_MODULES",
-    "Survey",
-    "Untried",
-    "drafted",
-    "is_unlisted_line",
-    "manifest_of",
-    "module_head",
-    "survey",
-    "unlisted_line",
-]
+__all__ = ["NO_MODULES", "Survey", "compiled", "is_unlisted_line", "survey", "tried", "try_again"]
 
 #: Behind the name of a module that was not tried, in a manifest.
-MARK: Final = "not tried yet: run init again where its compiler is installed"
+_MARK: Final = "not tried yet: run init again where its compiler is installed"
 #: The line of a manifest without a module, which no command reads.
 NO_MODULES: Final = "modules: {}"
 _NO_INSTANCE: Final = (
@@ -45,7 +54,7 @@ _NO_INSTANCE: Final = (
 _MOST_NAMED: Final = 3
 
 
-class ModuleDraft(NamedTuple):
+class _ModuleDraft(NamedTuple):
     """What the text of a source tells of its module."""
 
     name: str
@@ -56,7 +65,7 @@ class ModuleDraft(NamedTuple):
     """Kernels that nothing lists, if there is no other kernel."""
 
 
-class Untried(NamedTuple):
+class _Untried(NamedTuple):
     """Why nothing was compiled, and what it takes."""
 
     reason: str
@@ -64,7 +73,7 @@ class Untried(NamedTuple):
 
 
 #: What a trial replaces.
-NOT_YET: Final = Untried("", ())
+_NOT_YET: Final = _Untried("", ())
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,10 @@ class Survey:
     """Reasons by source."""
     open_ends: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By module, what is left to its author."""
-    untried: Untried | None = None
+    untried: _Untried | None = None
     """Set if the modules are as the text of their sources has it, and nothing was compiled."""
 
-    def add(self, name: str, draft: ModuleDraft) -> None:
+    def add(self, name: str, draft: _ModuleDraft) -> None:
         """Add a module."""
         self.modules[name], self.open_ends[name] = draft.stated, draft.open_ends
 
@@ -88,28 +97,28 @@ class Survey:
         for name in self.modules:
             yield from self.module_lines(name)
         for source, reason in self.unlisted.items():
-            yield unlisted_line(source, reason)
+            yield _unlisted_line(source, reason)
 
     def module_lines(self, name: str) -> Iterator[str]:
         """Yield the lines of one module."""
-        yield module_head(name, tried=self.untried is None)
+        yield _module_head(name, tried=self.untried is None)
         yield from (f"    {key}: {flow(value)}" for key, value in self.modules[name].items())
         yield from (f"    # {one}" for one in self.open_ends.get(name, ()))
 
 
-def module_head(name: str, *, tried: bool = True) -> str:
+def _module_head(name: str, *, tried: bool = True) -> str:
     """Return the line that a module begins with in a manifest."""
-    return f"  {name}:" if tried else f"  {name}:  # {MARK}"
+    return f"  {name}:" if tried else f"  {name}:  # {_MARK}"
 
 
-def unlisted_line(source: str, reason: str) -> str:
+def _unlisted_line(source: str, reason: str) -> str:
     """Return the line of a manifest for a source that is not in it."""
     return f"  # {source}: {reason}"
 
 
 def is_unlisted_line(line: str, sources: Iterable[str]) -> bool:
     """Return whether a line of a manifest is such a line of one of the sources, and no other comment."""
-    return line.startswith(tuple(unlisted_line(source, "") for source in sources))
+    return line.startswith(tuple(_unlisted_line(source, "") for source in sources))
 
 
 def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mapping[str, Any]) -> Survey:
@@ -117,11 +126,11 @@ def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mappi
 
     ``files`` are the project's C++ files.
     """
-    found = Survey(untried=NOT_YET)
+    found = Survey(untried=_NOT_YET)
     for source in sources:
         try:
-            draft = drafted(root, source, files)
-            make_plan(manifest_of(root, head, {"module": draft.stated}))
+            draft = _drafted(root, source, files)
+            make_plan(_manifest_of(root, head, {"module": draft.stated}))
         except HatchCudaKernelsError as error:
             found.unlisted[source] = _first_line(error)
         else:
@@ -132,7 +141,7 @@ def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mappi
     return found
 
 
-def drafted(root: Path, source: str, files: Sequence[str]) -> ModuleDraft:
+def _drafted(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
     """Return what the text of a source tells: folders, whether it has host code, instances."""
     options = NvrtcOptions(include=tuple(include_folders(root, source, files)))
     ported = port(root, [source], options)
@@ -143,7 +152,7 @@ def drafted(root: Path, source: str, files: Sequence[str]) -> ModuleDraft:
     templates = tuple(f"{one.name}<{', '.join(one.parameters)}>" for one in ported.templates)
     texts = ((root / path).read_bytes().decode(errors="replace") for path in sources.files)
     lone = "instances" not in stated and count_kernels(texts) <= len(templates)
-    return ModuleDraft(module.name, stated, module.open_ends, templates if lone else ())
+    return _ModuleDraft(module.name, stated, module.open_ends, templates if lone else ())
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -151,7 +160,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def manifest_of(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> Manifest:
+def _manifest_of(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> Manifest:
     """Return the manifest that states these modules below ``head``. Raises ManifestError."""
     return parse_manifest(json.dumps({**head, "modules": modules}), root=root)
 
@@ -169,3 +178,227 @@ def _free_name(name: str, taken: Mapping[str, object]) -> str:
         free = f"{name}_{number}"
         number += 1
     return free
+
+
+#: Rounds of compiles for other targets: the first error of a module is the first architecture's.
+_MOST_TARGETS: Final = 3
+_NO_KERNEL: Final = "no kernel is left in it"
+
+
+class _Fault(NamedTuple):
+    """Why a module does not compile."""
+
+    reason: str
+    log: str = ""
+
+
+def tried(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[str]) -> Survey:
+    """Return a survey after a compile of its modules; as it is, with the reason, where that cannot be tried."""
+    if not found.modules:
+        return found
+    manifest = _manifest_of(root, head, found.modules)
+    modules = {name: dict(stated) for name, stated in found.modules.items()}
+    try:
+        check_release(manifest)
+        refused = _refused(root, head, modules, files)
+    except ToolchainError as error:
+        return replace(found, untried=_Untried(error.message, tuple(requirements(manifest))))
+    ends = found.open_ends
+    unlisted = {
+        modules[name]["source"]: "; ".join([reason, *(ends[name] if reason == _NO_KERNEL else ())])
+        for name, reason in refused.items()
+    }
+    kept = {name: stated for name, stated in modules.items() if name not in refused}
+    return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None)
+
+
+def _refused(
+    root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]], files: Sequence[str]
+) -> dict[str, str]:
+    """Compile modules, take out instances that are refused, add the sources that define what they lack.
+
+    What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
+    """
+    failed = _compiled(root, head, modules)
+    for _ in range(_MOST_TARGETS):
+        lacking = [name for name, fault in failed.items() if _with_owners(head, modules[name], fault.log)]
+        if not lacking:
+            break
+        failed = {name: fault for name, fault in failed.items() if name not in lacking}
+        failed |= _compiled(root, head, {name: modules[name] for name in lacking})
+    for name in failed:
+        if lacks_device_runtime(failed[name].log):
+            modules[name] = stated_with_runtime(modules[name], _arches(head, modules[name]))
+        _without_refused(root, head, modules[name])
+        (module,) = _manifest_of(root, head, {name: modules[name]}).modules
+        others = other_sources(module.recipe, Project(root), _real_arch(module), files)
+        if others:
+            modules[name] = linked(modules[name], others)
+    failed = _compiled(root, head, {name: modules[name] for name in failed})
+    return {name: fault.reason for name, fault in failed.items()}
+
+
+def _arches(head: Mapping[str, Any], stated: Mapping[str, Any]) -> list[SmArch]:
+    return [SmArch.parse(arch) for arch in stated.get("arches", head["arches"])]
+
+
+def _with_owners(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool:
+    """State the architectures that have the instructions that others lack; return whether that changes anything.
+
+    What an older architecture is refused for, it is refused for on all that do not have it.
+    """
+    before = _arches(head, stated)
+    owners = lacking_targets(log)
+    after = [owners.get(arch, arch) for arch in before]
+    if any(target.number < owner.number for target, owner in owners.items()):
+        after = [*owners.values()]
+    if after == before:
+        return False
+    stated["arches"] = [*dict.fromkeys(map(str, after))]
+    return True
+
+
+def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]) -> None:
+    """Take the instances out of a module that NVRTC refuses."""
+    manifest = _manifest_of(root, head, {"module": stated})
+    arch = _real_arch(manifest.modules[0])
+    text = json.dumps({**head, "modules": {"module": stated}})
+    refused = refused_instances(Project(root), text, arch)
+    if refused:
+        stated["instances"] = [one.text for one in manifest.modules[0].instances if one.text not in refused]
+        if not stated["instances"]:
+            del stated["instances"]
+
+
+def _real_arch(module: Module) -> SmArch:
+    """Return an architecture that a module is compiled for, a real one if there is one."""
+    return next((arch for arch in module.arches if not arch.virtual), module.arches[0])
+
+
+def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, _Fault]:
+    """Compile modules into the disk cache, and return those that fail. Raises ToolchainError."""
+    if not modules:
+        return {}
+    return compiled(_manifest_of(root, head, modules))
+
+
+def compiled(manifest: Manifest) -> dict[str, _Fault]:
+    """Compile a manifest's modules into the disk cache, and return those that fail. Raises ToolchainError."""
+    plan = make_plan(manifest)
+    toolchain, cache = find_toolchain(), open_cache()
+    fresh = find_fresh(plan, toolchain, cache)
+    made = compile_missing(
+        find_missing(plan, fresh),
+        fresh,
+        toolchain,
+        cache,
+        executor=None,
+        workers=None,
+        progress=None,
+        warn=lambda _: None,
+    )
+    entries = fresh | made.entries
+    faults = {failure.job.module: _fault(failure.error) for failure in reversed(made.failures)}
+    failed = {}
+    for planned in plan:
+        name = planned.module.name
+        if not entries.keys() >= {*planned.images}:
+            failed[name] = faults.get(name, _Fault("it does not compile"))
+        elif not any(entries[image].kernels for image in planned.images):
+            failed[name] = _Fault(_NO_KERNEL)
+    return failed
+
+
+def _fault(error: Exception) -> _Fault:
+    """Return a compile's first error and what to do about it, on one line, with its log."""
+    if not isinstance(error, CompileError):
+        return _Fault(str(error).partition("\n")[0])
+    if not error.faults:
+        return _Fault(error.message.partition("\n")[0], error.log)
+    first, *others = (line.strip() for line in error.faults[0].splitlines())
+    fixes = [line for line in others if line.startswith("to fix: ")]
+    names = [repr(name) for name in error.bad_names[:1]]
+    return _Fault("; ".join([": ".join([*names, first]), *fixes]), error.log)
+
+
+_MARKED: Final = re.compile(rf"  (?P<name>\w+):  # {_MARK}")
+
+
+class _SecondTry(NamedTuple):
+    """A manifest's text afterwards, and what came of the modules that had not been tried."""
+
+    text: str
+    found: Survey
+
+
+def try_again(path: Path) -> _SecondTry:
+    """Compile the modules of a manifest that were not tried; without the compiler that it asks for, nothing changes.
+
+    A module that its author has edited is compiled as it is, and stays. Raises ManifestError.
+    """
+    text = path.read_bytes().decode()
+    lines = text.splitlines()
+    blocks = _blocks(lines)
+    if not blocks:
+        return _SecondTry(text, Survey())
+    manifest = load_manifest(path)
+    modules = {module.name: module for module in manifest.modules if module.name in blocks}
+    try:
+        check_release(manifest)
+        after = _after(manifest, modules, {name: lines[blocks[name]] for name in modules}, has_key(text, ["options"]))
+    except ToolchainError as error:
+        untried = _Untried(error.message, tuple(requirements(manifest)))
+        return _SecondTry(
+            text, Survey({name: {"source": one.sources[0]} for name, one in modules.items()}, untried=untried)
+        )
+    for name in sorted(modules, key=lambda one: -blocks[one].start):  # from the end, so that the places stay
+        lines[blocks[name]] = after.lines[name]
+    unlisted = modules.keys() - after.kept
+    if {module.name for module in manifest.modules} == unlisted:
+        lines = [NO_MODULES if line == "modules:" else line for line in lines]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return _SecondTry(newline.join([*lines, ""]), after.found)
+
+
+class _After(NamedTuple):
+    lines: dict[str, list[str]]
+    """By module."""
+    kept: frozenset[str]
+    """The modules that stay."""
+    found: Survey
+
+
+def _after(
+    manifest: Manifest, modules: Mapping[str, Module], before: Mapping[str, Sequence[str]], has_options: bool
+) -> _After:
+    """Return what becomes of modules' lines. Raises ToolchainError."""
+    root = manifest.root
+    files = list_files(root)
+    plain = Survey(untried=_NOT_YET)
+    for name, module in modules.items():
+        plain.add(name, _drafted(root, module.sources[0], files))
+        if has_options or [*plain.module_lines(name)] != [*before[name]]:
+            del plain.modules[name]
+    arches = dict.fromkeys(str(arch) for name in plain.modules for arch in modules[name].arches)
+    found = tried(root, {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}, plain, files)
+    lines = {name: [*found.module_lines(name)] for name in found.modules}
+    for name in plain.modules.keys() - found.modules.keys():
+        source = modules[name].sources[0]
+        lines[name] = [_unlisted_line(source, found.unlisted[source])]
+    edited = {name: module for name, module in modules.items() if name not in plain.modules}
+    faults = compiled(replace(manifest, modules=tuple(edited.values()))) if edited else {}
+    for name in edited:
+        comment = f"  # it does not compile: {faults[name].reason}" if name in faults else ""
+        lines[name] = [f"{_module_head(name)}{comment}", *before[name][1:]]
+    return _After(lines, frozenset({*found.modules, *edited}), found)
+
+
+def _blocks(lines: Sequence[str]) -> dict[str, slice]:
+    """Return where in a manifest the modules are that were not tried, by name."""
+    found = {}
+    for number, line in enumerate(lines):
+        head = _MARKED.fullmatch(line)
+        if head is not None:
+            below = takewhile(lambda one: one.startswith("   "), lines[number + 1 :])
+            found[head["name"]] = slice(number, number + 1 + sum(1 for _ in below))
+    return found

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
 
 __all__ = [
     "CI_FILE",
     "FIRST_KERNEL",
     "HEAD",
-    "IGNORED",
     "MANIFEST_HEAD",
     "NEW_PROJECT",
     "README_OF_SOURCES",
     "TABLE",
+    "Scaffold",
     "ci_text",
+    "filled",
+    "ignore_store",
+    "read_text",
+    "write_missing",
 ]
 
 #: Of all targets: in an sdist, the hook includes the sources and leaves out what an editable install has compiled.
 TABLE: Final = "tool.hatch.build.hooks.cuda-kernels"
 #: The store of an editable install, in the package's folder.
-IGNORED: Final = "_kernels/"
+_IGNORED: Final = "_kernels/"
 CI_FILE: Final = ".github/workflows/kernels.yml"
 
 #: What a manifest states beside its modules.
@@ -185,3 +193,60 @@ README_OF_SOURCES: Final = (
 def ci_text(files: Collection[str]) -> str:
     """Return the file for a CI of a project with these files; it runs the test that is among them."""
     return f"{_CI}      - run: python -m pytest {_TEST_FILE}\n" if _TEST_FILE in files else _CI
+
+
+class Scaffold(NamedTuple):
+    """What was done: files created, additions to files, files kept as they were; and what is left to do."""
+
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    kept: tuple[str, ...]
+    notes: tuple[str, ...]
+    steps: tuple[str, ...]
+    """What the project's build system takes besides."""
+    next: tuple[str, ...]
+    """Commands; none if nothing was done."""
+
+
+def filled(text: str, words: Mapping[str, str]) -> str:
+    """Return a template with its words filled in."""
+    return re.sub(rf"\b(?:{'|'.join(words)})\b", lambda found: words[found[0]], text)
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text. Raises InputError if it cannot be read."""
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def write_missing(root: Path, files: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Write the files that do not exist yet; return the names of those written and of those kept.
+
+    Raises InputError if one cannot be written.
+    """
+    created, kept = [], []
+    for name, text in files.items():
+        path = root / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except FileExistsError:
+            kept.append(name)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
+        else:
+            created.append(name)
+    return tuple(created), tuple(kept)
+
+
+def ignore_store(root: Path) -> tuple[str, ...]:
+    """Have git leave out the store of an editable install; return the change."""
+    path = root / ".gitignore"
+    text = read_text(path) if path.is_file() else ""
+    if any(line.strip().strip("/").removeprefix("**/") == _IGNORED.strip("/") for line in text.splitlines()):
+        return ()
+    path.write_bytes(f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{_IGNORED}\n".encode())
+    return (f".gitignore: {_IGNORED}",)

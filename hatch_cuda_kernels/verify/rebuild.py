@@ -16,7 +16,7 @@ from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstal
 from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, StoreError, ToolchainError
 from hatch_cuda_kernels.names import build_order
-from hatch_cuda_kernels.plan.front_end import lay_out_jobs
+from hatch_cuda_kernels.plan import lay_out_jobs
 from hatch_cuda_kernels.pool.compile_all import compile_on
 from hatch_cuda_kernels.pool.executors import choose_executor
 from hatch_cuda_kernels.problem import Problem

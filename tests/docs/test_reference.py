@@ -201,7 +201,7 @@ def test_manifest_reference_has_the_options_defaults():
 
 def test_hook_reference_names_every_option():
     """Every option of the hook has its row, and no other has."""
-    from hatch_cuda_kernels.plugin.options import _OPTIONS
+    from hatch_cuda_kernels.plugin.hook import _OPTIONS
 
     assert first_words(HOOK, "# Hook") == list(_OPTIONS)
     words = {str: "text", int: "integer", bool: "boolean"}

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library
 from hatch_cuda_kernels.doctor import Finding, judge
-from hatch_cuda_kernels.doctor.children import ask as ask_probes
+from hatch_cuda_kernels.doctor import ask as ask_probes
 from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.problem import Problem
 

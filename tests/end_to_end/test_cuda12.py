@@ -18,7 +18,7 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
 from hatch_cuda_kernels.compiler.toolchain.packages import own
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
-from hatch_cuda_kernels.plan.release import check_release
+from hatch_cuda_kernels.plan import check_release
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 ARCHES = "arches: [sm_61, sm_70, sm_72, sm_80, compute_60]"

@@ -22,7 +22,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, outer, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.promote.misses import find_misses
+from hatch_cuda_kernels.promote import find_misses
 from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.reader import StoreReader
 

@@ -22,7 +22,7 @@ from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.includes import StandardHeaders, outer, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.promote.patch import Wanted, promote
+from hatch_cuda_kernels.promote import Wanted, promote
 from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.standalone import compile_to_cubin
 from hatch_cuda_kernels.store.texts import digests_text

@@ -19,8 +19,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan.plan import make_plan
-from hatch_cuda_kernels.plan.release import requirements
+from hatch_cuda_kernels.plan import make_plan, requirements
 from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.contents import contents
 from hatch_cuda_kernels.store.reader import StoreReader

@@ -7,7 +7,7 @@ from linked_project import problems_of_build, write_linked
 
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan import make_plan
 
 MODULE = """\
 schema: 1

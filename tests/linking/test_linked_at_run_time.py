@@ -8,7 +8,7 @@ from own_cache import copy_with_cache, own_cache
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.promote.misses import find_misses
+from hatch_cuda_kernels.promote import find_misses
 from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.reader import StoreReader
 

@@ -6,7 +6,7 @@ import pytest
 
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan import make_plan
 
 SOURCE = """
 extern "C" __global__ void saxpy(float* y, const float* x, long long n, float a) {}

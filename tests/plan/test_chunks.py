@@ -13,7 +13,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import KernelNotFoundError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan import make_plan
 
 SOURCE = """
 template <int N> __global__ void fill(int* y) { for (int i = 0; i < N; ++i) y[i] = i; }

@@ -17,8 +17,8 @@ from hatch_cuda_kernels.execution_space import NOT_CUT, DeviceSource, SourceSet
 from hatch_cuda_kernels.includes import read_closure
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.plan.notes import arch_uses
-from hatch_cuda_kernels.plan.plan import make_plan
 
 #: Architectures, how they share, the shared run ("" for none), what it gives, and what NVRTC compiles besides.
 LAID_OUT = {

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_tool
 from hatch_cuda_kernels.compiler.toolchain.packages import own
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan.release import check_release
+from hatch_cuda_kernels.plan import check_release
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from processes import linux
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.precompiled import can_precompile
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool.preambles import choose_preambles
 from hatch_cuda_kernels.pool.task import Task
 

@@ -21,7 +21,7 @@ from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan.plan import make_plan
+from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool import task
 from hatch_cuda_kernels.pool.fresh import image_keys
 from hatch_cuda_kernels.pool.turns import Elsewhere, Turns

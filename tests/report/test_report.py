@@ -6,15 +6,20 @@ import pytest
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.report.compare import Change, compare
-from hatch_cuda_kernels.report.figures import columns_of, figures_of
-from hatch_cuda_kernels.report.heat import MODULE_ROW, ROW, ROWS_SHOWN, grid_of, panels_of
-from hatch_cuda_kernels.report.measures import MEASURES, percent, short
-from hatch_cuda_kernels.report.package import PackageFacts
-from hatch_cuda_kernels.report.page import Report, describe
-from hatch_cuda_kernels.report.shades import change_shade, shade_of, thresholds
-from hatch_cuda_kernels.report.sizes import FileSize, add_packed
-from hatch_cuda_kernels.report.tree import Leaf, leaves_of
+from hatch_cuda_kernels.report import PackageFacts, Report, add_packed, describe_change
+from hatch_cuda_kernels.report.figures import MEASURES, Change, columns_of, compare, figures_of, percent, short
+from hatch_cuda_kernels.report.heat import (
+    MODULE_ROW,
+    ROW,
+    ROWS_SHOWN,
+    change_shade,
+    grid_of,
+    panels_of,
+    shade_of,
+    thresholds,
+)
+from hatch_cuda_kernels.report.package import FileSize
+from hatch_cuda_kernels.report.page import Leaf, leaves_of
 
 MEASURE = {measure.name: measure for measure in MEASURES}
 
@@ -114,7 +119,7 @@ def test_what_is_gone_is_a_regression_and_told_first():
     old = package(m=[image("sm_80", _k=used(), _old=used()), image("sm_90", _k=used(), _old=used())])
     new = package(20_000, m=[image("sm_90", _k=used(), _new=used()), image("sm_100", _k=used(), _new=used())])
     found = compare(old, new)
-    assert [(describe(change), change.state, change.regression) for change in found.changes] == [
+    assert [(describe_change(change), change.state, change.regression) for change in found.changes] == [
         ("sm_80", "removed", True),
         ("old (m)", "removed", True),
         ("all files", "changed", True),
@@ -128,7 +133,7 @@ def test_a_kernel_gone_from_one_image_only():
     old = package(m=[image("sm_80", _k=used(), _t=used()), image("sm_90", _k=used(), _t=used())])
     new = package(m=[image("sm_80", _k=used(), _t=used()), image("sm_90", _k=used()) | {"lacks": ["_t"]}])
     (change,) = compare(old, new).changes
-    assert (describe(change), change.state, change.regression) == ("t (m), sm_90", "removed", True)
+    assert (describe_change(change), change.state, change.regression) == ("t (m), sm_90", "removed", True)
 
 
 def test_compile_time_is_never_a_regression():

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import release
-from hatch_cuda_kernels.scaffold import next_steps
+from hatch_cuda_kernels.scaffold import other_backends
 
 MIXED = """\
 #include <vector>
@@ -119,7 +119,7 @@ def nvrtc(monkeypatch):
             return Toolchain(version)
 
         monkeypatch.setattr(release, "find_toolchain", found)
-        monkeypatch.setattr(next_steps, "library_version", lambda stem: version)
+        monkeypatch.setattr(other_backends, "library_version", lambda stem: version)
 
     return find
 

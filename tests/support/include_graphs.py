@@ -23,7 +23,7 @@ from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plan.front_end import route_of
+from hatch_cuda_kernels.plan import route_of
 from hatch_cuda_kernels.pool.preambles import choose_preambles
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
 

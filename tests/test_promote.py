@@ -15,9 +15,9 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.patterns import match
-from hatch_cuda_kernels.promote.patch import Wanted, promote
+from hatch_cuda_kernels.promote import Wanted, promote
 
-EXAMPLE = Path(__file__).parents[2] / "example_project"
+EXAMPLE = Path(__file__).parents[1] / "example_project"
 MATRIX = "    matrix: {T: [float, double], BLOCK: [128, 256]}\n"
 
 

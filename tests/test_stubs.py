@@ -16,7 +16,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "example_project"
 
 MANIFEST = """

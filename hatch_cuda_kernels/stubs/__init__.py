@@ -1,1 +1,0 @@
-"""Generated ``.pyi`` files: kernels' parameters, with names from the source and types from the compiler."""
