@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +20,12 @@ _END: Final = "<!-- end -->\n"
 def record(results: dict[str, Any], name: str) -> None:
     """Write everything that is kept of a run; ``name`` is the record's, usually its date."""
     folder = _ROOT / "benchmarks" / "results"
+    for old in folder.glob("????-??-??-build.*"):  # the newest of a subject is kept
+        old.unlink()
     (folder / f"{name}-build.json").write_text(json.dumps(results, indent=1) + "\n")
     text = render(results, name)
     (folder / f"{name}-build.md").write_text(f"{text}\nRaw numbers: [{name}-build.json]({name}-build.json).\n")
-    _list(folder / "README.md", f"| [{name}, builds]({name}-build.md) | whole builds beside nvcc and NVRTC alone |\n")
+    _list(folder / "README.md", f"| [builds]({name}-build.md) | {name} | whole builds beside nvcc and NVRTC alone |\n")
     draw(results, _ROOT / "docs" / "images")
     page = _PAGE.read_text()
     link = f"Record: [{name}](../../benchmarks/results/{name}-build.md).\n"
@@ -36,9 +39,8 @@ def record(results: dict[str, Any], name: str) -> None:
 
 
 def _list(index: Path, line: str) -> None:
-    text = index.read_text()
-    if line not in text:
-        index.write_text(text + line)
+    """Put the record into the list, in place of the one before."""
+    index.write_text(re.sub(r"^\|[^|]*-build\.md\) \|.*\n", lambda _: line, index.read_text(), flags=re.MULTILINE))
 
 
 def replace(page: str, block: str, text: str) -> str:

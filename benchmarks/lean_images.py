@@ -78,7 +78,7 @@ def corpus_sources(checkouts: Path) -> Iterator[Subject]:
     from ways import WAYS
 
     entries = {entry.name: entry for entry in load_list()}
-    record = json.loads(max(RESULTS.glob("*-corpus.json")).read_text())
+    record = json.loads(max(RESULTS.rglob("*-corpus.json"), key=lambda path: path.name).read_text())
     for repository in record["repositories"]:
         entry = entries[repository["name"]]
         root = checkouts / entry.checkout
