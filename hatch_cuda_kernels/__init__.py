@@ -9,8 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import ComputeCapability, SmArch
-    from hatch_cuda_kernels.build import build_kernels
-    from hatch_cuda_kernels.build_report import BuildReport
+    from hatch_cuda_kernels.build import BuildReport, build_kernels
     from hatch_cuda_kernels.errors import (
         ArgumentError,
         BuildError,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 __version__: str
 
 _HOMES = {
-    "own_version": ("__version__",),
     "arch": ("ComputeCapability", "SmArch"),
     "errors": (
         "ArgumentError",
@@ -62,8 +60,7 @@ _HOMES = {
     ),
     "image": ("Candidate", "Image"),
     "options": ("CppStd", "HostCode", "NvrtcOptions"),
-    "build": ("build_kernels",),
-    "build_report": ("BuildReport",),
+    "build": ("BuildReport", "build_kernels"),
     "runtime.launch.kernel": ("Kernel",),
     "runtime.launch.tensor_map": ("TensorMap", "tensor_map"),
     "runtime.launch.variables": ("GlobalVariable",),
@@ -116,14 +113,26 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # keeps the import of the package itself bare
+    if name == "__version__":
+        value: object = _version()
+    elif name in _HOME_OF:
+        from importlib import import_module  # keeps the import of the package itself bare
 
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+        value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    """Return the version of the installed distribution, which the tags of the repository state."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hatch-cuda-kernels")
+    except PackageNotFoundError:  # a source tree by itself
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ from hatch_cuda_kernels.threads import interruptible, start_daemon
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hatch_cuda_kernels.daemon_threads import Call
+    from hatch_cuda_kernels.threads import Call
 
 __all__ = ["ChildDiedError", "ChildProcess", "call_apart", "is_child", "serve"]
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import contextmanager
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
 from hatch_cuda_kernels.errors import DriverError, is_absent
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 __all__ = [
     "DRIVER_NEEDED",
     "Device",
+    "add_by_context",
     "check",
     "compute_capability",
     "cuda",
@@ -27,6 +32,9 @@ __all__ = [
     "launch_by_address",
     "memory_device",
     "native_archs",
+    "on_context",
+    "on_device",
+    "outside_captures",
     "primary_context",
 ]
 
@@ -204,3 +212,80 @@ def current_device() -> Device:
 @cache
 def _device(ordinal: int) -> Device:
     return Device(ordinal, compute_capability(ordinal), driver_version())
+
+
+T = TypeVar("T")
+
+#: The handle of each context that something is kept for, by id.
+_HANDLES: Final[dict[int, Any]] = {}
+
+
+@contextmanager
+def on_device(ordinal: int | None) -> Iterator[None]:
+    """Let a context of a device be current for the body: the current one if it is of that device, else its primary.
+
+    None stands for the current device, which is device 0 in a thread without a context. Raises DriverError.
+    """
+    driver = cuda()
+    status, here = driver.cuCtxGetDevice()
+    if ordinal is None or ordinal == (0 if int(status) else int(here)):
+        current_context_id()
+        yield
+        return
+    check("cuCtxPushCurrent", driver.cuCtxPushCurrent(primary_context(ordinal)))
+    try:
+        yield
+    finally:
+        check("cuCtxPopCurrent", driver.cuCtxPopCurrent())
+
+
+@contextmanager
+def on_context(context_id: int) -> Iterator[bool]:
+    """Let a context that something is kept for be current for the body, and yield True; False if it is gone."""
+    alive = _is_alive(context_id)
+    if alive:
+        check("cuCtxPushCurrent", cuda().cuCtxPushCurrent(_HANDLES[context_id]))
+    try:
+        yield alive
+    finally:
+        if alive:
+            check("cuCtxPopCurrent", cuda().cuCtxPopCurrent())
+
+
+def add_by_context(table: dict[int, T], context_id: int, value: T) -> None:
+    """Keep a value for the current context, which has that id, and drop what the table has for contexts now gone."""
+    for other in [*table]:
+        if not _is_alive(other):
+            table.pop(other, None)
+    if context_id not in _HANDLES:
+        for other in [*_HANDLES]:
+            if not _is_alive(other):
+                _HANDLES.pop(other, None)
+        _HANDLES[context_id] = check("cuCtxGetCurrent", cuda().cuCtxGetCurrent())
+    table[context_id] = value
+
+
+def _is_alive(context_id: int) -> bool:
+    """Return whether a context still exists: its handle may be another one's by now, which has another id."""
+    handle = _HANDLES.get(context_id)
+    if handle is None:
+        return False
+    status, found = cuda().cuCtxGetId(handle)
+    return int(status) == 0 and int(found) == context_id
+
+
+@contextmanager
+def outside_captures() -> Iterator[None]:
+    """Let the body do what no capture records: load and unload images, look up kernels and variables.
+
+    These allocate memory, which the driver refuses a thread, and for which it ends the capture, unless the thread says
+    that nothing of it belongs into the graph (CUDA Driver API, cuThreadExchangeStreamCaptureMode). Raises DriverError.
+    """
+    driver = cuda()
+    relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    call = driver.cuThreadExchangeStreamCaptureMode(relaxed)
+    before = check("cuThreadExchangeStreamCaptureMode", call)
+    try:
+        yield
+    finally:
+        driver.cuThreadExchangeStreamCaptureMode(before)

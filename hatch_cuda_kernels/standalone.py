@@ -17,11 +17,10 @@ from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recip
 from hatch_cuda_kernels.compiler.record import entry_of
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
-from hatch_cuda_kernels.extra import extra_refusal
 from hatch_cuda_kernels.image import Image, Kind
 from hatch_cuda_kernels.includes import Project, normalize
 from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,8 +72,10 @@ class CompiledSource(_CompiledFields):
         Raises KernelNotFoundError, ImageRefusedError if the driver cannot use the image, or DriverError.
         """
         symbol = self._symbols.get(name) or self._symbol(name)
-        from hatch_cuda_kernels.contexts import add_by_context  # needs a driver
-        from hatch_cuda_kernels.driver import current_context_id
+        from hatch_cuda_kernels.driver import (
+            add_by_context,  # needs a driver
+            current_context_id,
+        )
 
         context_id = current_context_id()
         kernels = self._loaded.get(context_id)

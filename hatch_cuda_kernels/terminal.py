@@ -1,16 +1,20 @@
-"""What a terminal gets: text from elsewhere made harmless, colours where they are wanted, lines that fit."""
+"""What a terminal gets: text from elsewhere made harmless, colours where they are wanted, lines and tables that fit."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import sys
+import textwrap
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import TextIO
 
-__all__ = ["is_terminal", "marked", "painted", "printable", "width_of"]
+__all__ = ["counted", "fitted", "is_terminal", "marked", "painted", "printable", "text_table", "width_of"]
 
 #: Only what can be read on white and on black: yellow, green and cyan vanish on one, blue on the other.
 _CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}
@@ -49,3 +53,72 @@ def marked(text: str, pattern: str, colour: str, stream: TextIO) -> str:
 def width_of(stream: TextIO) -> int | None:
     """Return how many characters a line of a terminal has; None for a file or a pipe, whose lines have no end."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+_GAP: Final = "  "
+#: A column is not made narrower than this; then lines are longer than the terminal.
+_NARROWEST: Final = 20
+_COMMAND: Final = re.compile(r"pip install |uv |uvx |pipx |python3? -m |hatch-cuda-kernels [a-z]+ ")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 image`` or ``2 images``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def fitted(text: str, indent: int, stream: TextIO | None = None) -> str:
+    """Return text whose lines fit the terminal, if there is one; what does not goes on below, indented.
+
+    Lines with a command stay as they are: people copy them. The stream is standard output, or another one.
+    """
+    width = width_of(stream or sys.stdout)
+    if width is None or width < indent + _NARROWEST:
+        return text
+    wrap = partial(textwrap.wrap, width=width, subsequent_indent=" " * indent, break_long_words=False)
+    return "\n".join(
+        "\n".join(wrap(line, break_on_hyphens=False)) if len(line) > width and not _COMMAND.search(line) else line
+        for line in text.splitlines()
+    )
+
+
+def text_table(
+    headings: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), width: int | None = None
+) -> str:
+    """Return aligned columns under their headings; the columns named in ``right`` are right-aligned.
+
+    Where lines are longer than ``width``, by default that of the terminal, the widest column is wrapped. Cells may hold
+    text from elsewhere: what a terminal would not show as it is, is escaped.
+    """
+    cells = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
+    lines = []
+    for row in _wrapped(cells, widths, width_of(sys.stdout) if width is None else width):
+        columns = zip(headings, row, widths, strict=True)
+        padded = (cell.rjust(width) if heading in right else cell.ljust(width) for heading, cell, width in columns)
+        lines.append(_GAP.join(padded).rstrip())
+    return "\n".join(lines)
+
+
+def _wrapped(cells: Sequence[Sequence[str]], widths: list[int], width: int | None) -> Iterator[Sequence[str]]:
+    """Yield rows that fit a width, their widest column on as many lines as it takes; ``widths`` is made to fit."""
+    excess = 0 if width is None else sum(widths) + len(_GAP) * (len(widths) - 1) - width
+    widest = widths.index(max(widths))
+    if excess <= 0 or widths[widest] - excess < _NARROWEST:
+        yield from cells
+        return
+    widths[widest] -= excess
+    for row in cells:
+        text = _breakable(row[widest], widths[widest])
+        for number, part in enumerate(textwrap.wrap(text, widths[widest], break_on_hyphens=False) or [""]):
+            others = row if number == 0 else [""] * len(row)
+            yield [*others[:widest], part, *others[widest + 1 :]]
+
+
+def _breakable(text: str, width: int) -> str:
+    """Return text in which paths that are longer than a line have spaces behind some of their slashes."""
+    return " ".join(part for word in text.split(" ") for part in _parts(word, width))
+
+
+def _parts(word: str, width: int) -> list[str]:
+    end = word.rfind("/", 1, width) + 1 if len(word) > width else 0
+    return [word[:end], *_parts(word[end:], width)] if end else [word]

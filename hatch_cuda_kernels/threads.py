@@ -11,13 +11,27 @@ import ctypes
 import os
 import signal
 import threading
+from collections import deque
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
-__all__ = ["TICK_SECONDS", "NoThreadError", "interruptible", "start_daemon", "wait_for_thread"]
+    Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+__all__ = [
+    "TICK_SECONDS",
+    "DaemonThreads",
+    "NoThreadError",
+    "interruptible",
+    "kept_handler",
+    "start_daemon",
+    "wait_for_thread",
+]
 
 T = TypeVar("T")
 
@@ -112,3 +126,114 @@ def _end_before_destructors() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_starting.acquire, after_in_parent=_starting.release, after_in_child=_starting.release)
+
+
+#: More than a ``struct sigaction`` has on any system.
+_ACTION_BYTES: Final = 512
+_PAUSE_SECONDS: Final = 0.001
+
+
+@contextmanager
+def kept_handler() -> Iterator[None]:
+    """Keep Python's handler of SIGINT while NVRTC compiles for the first time in this process.
+
+    Before 13.5, NVRTC sets a handler of its own until the first front end is through, and then Python's again, but so
+    that the system goes on with a wait after a signal: Ctrl-C would end no ``join`` or ``result``. This thread gets the
+    signal afterwards. The others, which it may go to instead, find Python's handler again at once. Windows has nothing
+    like it.
+    """
+    if not hasattr(signal, "pthread_sigmask") or not callable(signal.getsignal(signal.SIGINT)):
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    libc, action, done = ctypes.CDLL(None), ctypes.create_string_buffer(_ACTION_BYTES), threading.Event()
+    libc.sigaction(signal.SIGINT, None, action)
+
+    def keep() -> None:
+        while not done.wait(_PAUSE_SECONDS):
+            libc.sigaction(signal.SIGINT, action, None)
+
+    keeper = threading.Thread(target=keep, daemon=True)
+    try:
+        with suppress(RuntimeError):  # from Python 3.12 on, none can be started while Python exits
+            keeper.start()
+        yield
+    finally:
+        done.set()
+        if keeper.is_alive():
+            keeper.join()
+        libc.sigaction(signal.SIGINT, action, None)
+        signal.siginterrupt(signal.SIGINT, True)  # also where another library was the first to use NVRTC
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+class DaemonThreads(Executor):
+    """At most ``max_workers`` daemon threads, started when needed, ended when nothing is left to do."""
+
+    def __init__(self, max_workers: int) -> None:
+        self._max_workers = max_workers
+        self._calls: deque[tuple[Future[Any], Call]] = deque()
+        self._threads: set[threading.Thread] = set()
+        self._active = 0
+        """Threads that will look for a call again; the others are ending."""
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # Executor's
+        """Call a function in a thread when its turn comes. Raises RuntimeError after a shutdown."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if self._active < self._max_workers:
+                self._threads.add(start_daemon(self._work))
+                self._active += 1
+            self._calls.append((future, (fn, args, kwargs)))
+            self._added((fn, args, kwargs))
+        return future
+
+    def _added(self, call: Call) -> None:
+        """Take notice of a call that waits now. The lock is held."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; wait for those that are there, unless they are cancelled."""
+        with self._lock:
+            self._closed = True
+            calls = [*self._calls] if cancel_futures else []
+            threads = [*self._threads]
+        for future, _ in calls:
+            future.cancel()
+        for thread in threads if wait else ():
+            thread.join()
+
+    def kill(self) -> None:
+        """Cancel what waits, and wait for nothing."""
+        self.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self) -> None:
+        """Do what there is to do."""
+        while (found := self._next_call()) is not None:
+            future, (fn, args, kwargs) = found
+            if future.set_running_or_notify_cancel():
+                _settle(future, lambda: fn(*args, **kwargs))  # noqa: B023 - called before the next turn
+        self._done()
+
+    def _next_call(self) -> tuple[Future[Any], Call] | None:
+        with self._lock:
+            if self._calls:
+                return self._calls.popleft()
+            self._active -= 1
+            return None
+
+    def _done(self) -> None:
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+
+
+def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001 - raised where the future is asked
+        future.set_exception(error)
+    else:
+        future.set_result(result)

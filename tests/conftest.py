@@ -49,9 +49,9 @@ def isolation(tmp_path_factory):
     Builds compile in threads of this process: a worker process costs as much as ten small compiles. Tests about workers
     ask for ``worker_processes``.
     """
-    from hatch_cuda_kernels.daemon_threads import DaemonThreads
     from hatch_cuda_kernels.pool.apart import compile_here
     from hatch_cuda_kernels.pool.executors import default_workers
+    from hatch_cuda_kernels.threads import DaemonThreads
 
     with pytest.MonkeyPatch.context() as patch:
         for name in filter(OF_THE_CALLER.fullmatch, [*os.environ]):

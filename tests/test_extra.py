@@ -6,21 +6,20 @@ import pytest
 from slow_parameters import slow_but
 from small_jobs import job_of
 
-from hatch_cuda_kernels import extra
+from hatch_cuda_kernels import options
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.child_process import ChildProcess
 from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
 from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
 from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.extra import assembler_flags, extra_refusal
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions, assembler_flags, extra_refusal
 from hatch_cuda_kernels.plan import make_plan
 
 SOURCE = 'extern "C" __global__ void k(float* y, int n) { for (int i = 0; i < n; ++i) y[i] = y[i] * y[n - i] + i; }'
 #: One value that each pattern of values takes.
-VALUES = {"": "", extra._SWITCH: "=false", extra._NUMBERS: "=177", extra._LEVEL: "=min", extra._CACHES: "=cg"}
+VALUES = {"": "", options._SWITCH: "=false", options._NUMBERS: "=177", options._LEVEL: "=min", options._CACHES: "=cg"}
 VALUES |= {r"[0-9]{1,3}": "=50", "inline": "=inline", "[0-3]": "=1", "[0-9]|10": "=5"}
 
 
@@ -29,8 +28,8 @@ def written(name, known):
     return name + VALUES[known.value]
 
 
-NVRTC_FLAGS = [written(name, known) for name, known in extra._NVRTC.items()]
-PTXAS_FLAGS = [f"-Xptxas={written(name, known)}" for name, known in extra._PTXAS.items()]
+NVRTC_FLAGS = [written(name, known) for name, known in options._NVRTC.items()]
+PTXAS_FLAGS = [f"-Xptxas={written(name, known)}" for name, known in options._PTXAS.items()]
 #: NVRTC takes them for newer architectures only.
 NEWER = {"-device-float128": "sm_100", "--device-float128": "sm_100"}
 

@@ -61,7 +61,7 @@ TOP = (
     {"__init__.py": "offers the public names of all"},
 )
 #: The files of the package's own folder that are part of something named above.
-FILES = {"build_report.py": "build.py", "hooks.py": "plugin", "__main__.py": "cli"}
+FILES = {"hooks.py": "plugin", "__main__.py": "cli"}
 
 #: The folders of which only the names that their ``__init__`` has are used outside.
 DOORS = {

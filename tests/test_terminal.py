@@ -7,8 +7,7 @@ import warnings
 
 import pytest
 
-from hatch_cuda_kernels.table import fitted, text_table
-from hatch_cuda_kernels.terminal import painted, printable
+from hatch_cuda_kernels.terminal import fitted, painted, printable, text_table
 from hatch_cuda_kernels.warn import warn_user
 
 ESCAPED = {

@@ -32,7 +32,7 @@ from hatch_cuda_kernels.store.package import opened
 from hatch_cuda_kernels.verify import verify_store
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.build_report import BuildReport
+    from hatch_cuda_kernels.build import BuildReport
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"

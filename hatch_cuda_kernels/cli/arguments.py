@@ -35,7 +35,7 @@ def add_manifest(parser: argparse.ArgumentParser) -> None:
 
 def manifest_path(args: argparse.Namespace) -> Path:
     """Return the manifest that was named, or else found, for messages, too. Raises InputError if there is none."""
-    from hatch_cuda_kernels.manifest_file import find_manifest  # some commands need none
+    from hatch_cuda_kernels.manifest import find_manifest  # some commands need none
 
     args.manifest = find_manifest(Path()) if args.manifest is None else Path(args.manifest)
     return Path(args.manifest)

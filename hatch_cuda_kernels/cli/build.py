@@ -14,7 +14,7 @@ from hatch_cuda_kernels.store.index import STORE_FOLDER
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.build_report import BuildReport
+    from hatch_cuda_kernels.build import BuildReport
 
 
 def register(commands: Any, name: str) -> None:  # argparse names no type for it
@@ -48,8 +48,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Build the store and print what it holds."""
-    from hatch_cuda_kernels.build import build_store  # loads NVRTC
-    from hatch_cuda_kernels.build_report import render_report
+    from hatch_cuda_kernels.build import (
+        build_store,  # loads NVRTC
+        render_report,
+    )
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.pool.executors import choose_executor
     from hatch_cuda_kernels.pool.progress import open_progress

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import byte_count
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.table import counted, text_table
-from hatch_cuda_kernels.terminal import printable
+from hatch_cuda_kernels.terminal import counted, printable, text_table
 
 if TYPE_CHECKING:
     import argparse

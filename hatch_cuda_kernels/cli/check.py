@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.table import counted, fitted, text_table
+from hatch_cuda_kernels.terminal import counted, fitted, text_table
 
 if TYPE_CHECKING:
     import argparse

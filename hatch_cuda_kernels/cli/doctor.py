@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.table import fitted, text_table
+from hatch_cuda_kernels.terminal import fitted, text_table
 
 if TYPE_CHECKING:
     import argparse

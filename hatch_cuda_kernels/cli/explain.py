@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
-from hatch_cuda_kernels.table import fitted
-from hatch_cuda_kernels.terminal import marked
+from hatch_cuda_kernels.terminal import fitted, marked
 
 if TYPE_CHECKING:
     import argparse

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.table import fitted
+from hatch_cuda_kernels.terminal import fitted
 
 if TYPE_CHECKING:
     import argparse

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.signature import parameters_of
-from hatch_cuda_kernels.table import counted, fitted, text_table
+from hatch_cuda_kernels.terminal import counted, fitted, text_table
 
 if TYPE_CHECKING:
     import argparse

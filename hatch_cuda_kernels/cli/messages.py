@@ -11,8 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.table import fitted
-from hatch_cuda_kernels.terminal import is_terminal, painted, printable
+from hatch_cuda_kernels.terminal import fitted, is_terminal, painted, printable
 
 if TYPE_CHECKING:
     import argparse

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hatch_cuda_kernels.cli.arguments import arch_text
 from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.table import counted, fitted
-from hatch_cuda_kernels.terminal import printable
+from hatch_cuda_kernels.terminal import counted, fitted, printable
 
 if TYPE_CHECKING:
     import argparse

@@ -12,8 +12,7 @@ from hatch_cuda_kernels.cli.arguments import add_manifest, add_package, manifest
 from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.table import counted, fitted
-from hatch_cuda_kernels.terminal import printable
+from hatch_cuda_kernels.terminal import counted, fitted, printable
 
 if TYPE_CHECKING:
     import argparse

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.table import counted, fitted
-from hatch_cuda_kernels.terminal import marked
+from hatch_cuda_kernels.terminal import counted, fitted, marked
 
 if TYPE_CHECKING:
     import argparse

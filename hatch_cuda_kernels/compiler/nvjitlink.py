@@ -15,7 +15,7 @@ from hatch_cuda_kernels.compiler.output.line_tables import without_times
 from hatch_cuda_kernels.compiler.rooted import without_descriptors
 from hatch_cuda_kernels.compiler.toolchain.libraries import load_nvjitlink, nvjitlink_version
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.extra import assembler_flags
+from hatch_cuda_kernels.options import assembler_flags
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.compiler.link_faults import undefined_faults
 from hatch_cuda_kernels.compiler.output.line_tables import without_times
 from hatch_cuda_kernels.compiler.target_faults import target_faults
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.extra import assembler_flags
+from hatch_cuda_kernels.options import assembler_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -120,7 +120,7 @@ def examine() -> dict[str, Finding]:
 
 def _manifest_here() -> str:
     """Return the manifest of the project that the working folder is in; empty if there is none."""
-    from hatch_cuda_kernels.manifest_file import find_manifest  # one command needs it
+    from hatch_cuda_kernels.manifest import find_manifest  # one command needs it
 
     try:
         return str(find_manifest(Path()))

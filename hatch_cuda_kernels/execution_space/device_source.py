@@ -12,7 +12,7 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
 from hatch_cuda_kernels.includes import Closure
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
-from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.terminal import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
 from hatch_cuda_kernels.arch import ComputeCapability
-from hatch_cuda_kernels.extra import extra_refusal
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest.kinds import (
     BOOLEAN,
     CPP_TEXT,
@@ -33,7 +33,7 @@ from hatch_cuda_kernels.manifest.launch import LAUNCH, RULES
 from hatch_cuda_kernels.manifest.modules import ENTRY_NAME, MOST_INSTANCES, name_modules
 from hatch_cuda_kernels.manifest.values import ARCHES, FOLDER, HEADER, HEADERS_GLOB, LIBRARY, ONE_SOURCE, SOURCE, STUBS
 from hatch_cuda_kernels.manifest.yaml_text import Scalar
-from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions, macro_name
+from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions, extra_refusal, macro_name
 from hatch_cuda_kernels.sizes import SIZE_PATTERN, parse_size
 from hatch_cuda_kernels.versions import parse_version
 
@@ -82,7 +82,7 @@ def _value(item: Item) -> str | None:
         return value
     try:
         return value.replace(_VERSION, item.spot.reading.version())
-    except RefusedError as refusal:
+    except InputError as refusal:
         item.spot.report(str(refusal))
         return None
 

@@ -16,7 +16,8 @@ from hatch_cuda_kernels.manifest.kinds import Item, ManifestReading, Spot, attem
 from hatch_cuda_kernels.manifest.launch import check_placeholders, launch_rules
 from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.manifest.modules import expand_instances, too_many
-from hatch_cuda_kernels.manifest.values import Scope, make_scope, project_version
+from hatch_cuda_kernels.manifest.project import project_version
+from hatch_cuda_kernels.manifest.values import Scope, make_scope
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.store.promises import Supports

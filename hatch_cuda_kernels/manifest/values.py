@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
-import tomllib
 from glob import has_magic
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME, LIBRARY_KINDS, normalize
 from hatch_cuda_kernels.manifest.kinds import Item, Kind, RefusedError, Spot, items_of, suggest, text, wrong_type
+from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.yaml_text import Scalar, Sequence, shorten
 from hatch_cuda_kernels.versions import version_text
 
@@ -33,52 +32,7 @@ __all__ = [
     "Native",
     "Scope",
     "make_scope",
-    "project_version",
 ]
-
-
-def _project_folder(folder: Path) -> Path:
-    """Return the project that a manifest's folder is in: the folder itself, unless one above has a pyproject.toml."""
-    return next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
-
-
-def project_version(folder: Path) -> str:
-    """Return the version of the project that a folder is in.
-
-    A version that is not stated is that of an unpacked sdist, or what hatchling says if it builds the project. Raises
-    RefusedError if there is none.
-    """
-    project = _project_folder(folder)
-    settings = _settings(project / "pyproject.toml")
-    stated = settings.get("project", {}).get("version")
-    if isinstance(stated, str):
-        return stated
-    if (project / "PKG-INFO").is_file():
-        import email  # few manifests ask for the version
-
-        return str(email.message_from_string((project / "PKG-INFO").read_text(encoding="utf-8"))["Version"])
-    if settings.get("build-system", {}).get("build-backend") == "hatchling.build":
-        return _asked_of_hatchling(project)
-    raise RefusedError("{version} is not known: no pyproject.toml states the project's version")
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
-def _asked_of_hatchling(project: Path) -> str:
-    """Return a dynamic version, which may take plugins: hatchling is asked in a process of its own."""
-    import subprocess  # as above
-
-    command = [sys.executable, "-m", "hatchling", "version"]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    if done.returncode != 0:
-        _, _, told = done.stderr.strip().rpartition("\n")
-        raise RefusedError(f"{{version}} is not known: hatchling says: {told}")
-    return done.stdout.strip()
 
 
 #: Refuses what starts with / or a drive, and what contains a backslash; ``..`` is left to the reader.
@@ -162,7 +116,7 @@ def _folder(spot: Spot, written: str) -> str:
 
 def _is_unpacked_sdist(folder: Path) -> bool:
     """Return whether a folder is in an unpacked sdist, which carries no empty folder, and no header nothing takes."""
-    return (_project_folder(folder) / "PKG-INFO").is_file()
+    return (project_folder(folder) / "PKG-INFO").is_file()
 
 
 def _header(spot: Spot, written: str) -> str:

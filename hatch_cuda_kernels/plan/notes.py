@@ -16,7 +16,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import ImageRecord
 from hatch_cuda_kernels.store.promises import Coverage, broken_supports
-from hatch_cuda_kernels.table import counted
+from hatch_cuda_kernels.terminal import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.store.index import STORE_FOLDER
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hatch_cuda_kernels.build_report import BuildReport
+    from hatch_cuda_kernels.build import BuildReport
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Package
     from hatch_cuda_kernels.plugin.selection import Selection
@@ -205,7 +205,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         )
 
     def _show(self, report: BuildReport) -> None:
-        from hatch_cuda_kernels.build_report import render_report
+        from hatch_cuda_kernels.build import render_report
 
         for warning in report.warnings:
             self.app.display_warning(warning)

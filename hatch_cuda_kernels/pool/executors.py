@@ -7,10 +7,10 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.pool.memory import free_bytes
+from hatch_cuda_kernels.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,15 +11,14 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
-from hatch_cuda_kernels.daemon_threads import DaemonThreads
-from hatch_cuda_kernels.threads import NoThreadError, start_daemon
+from hatch_cuda_kernels.threads import DaemonThreads, NoThreadError, start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from collections.abc import Set as AbstractSet
     from concurrent.futures import Future
 
-    from hatch_cuda_kernels.daemon_threads import Call
+    from hatch_cuda_kernels.threads import Call
 
 __all__ = ["WorkerExecutor"]
 

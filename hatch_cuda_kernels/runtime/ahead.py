@@ -10,11 +10,9 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.contexts import on_device
-from hatch_cuda_kernels.daemon_threads import DaemonThreads
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import check, cuda, on_device
 from hatch_cuda_kernels.runtime.ladder.notices import LOGGER
-from hatch_cuda_kernels.threads import TICK_SECONDS
+from hatch_cuda_kernels.threads import TICK_SECONDS, DaemonThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

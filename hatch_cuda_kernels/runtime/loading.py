@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from hatch_cuda_kernels.contexts import add_by_context
-from hatch_cuda_kernels.driver import cuda, current_context_id
+from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
 from hatch_cuda_kernels.runtime.ladder.climb import obtain
 from hatch_cuda_kernels.runtime.ladder.request import find_kernel, find_variable
 from hatch_cuda_kernels.runtime.launch.accelerator import accelerator

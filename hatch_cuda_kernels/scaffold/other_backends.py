@@ -11,8 +11,7 @@ from hatch_cuda_kernels.compiler.toolchain.origin import documentation
 from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
-from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.manifest_file import MANIFEST_FILE
+from hatch_cuda_kernels.manifest import MANIFEST_FILE, load_manifest
 from hatch_cuda_kernels.plan import check_release, requirements
 from hatch_cuda_kernels.scaffold.kernel_files import build_requirements, kernel_files, kernel_patterns
 from hatch_cuda_kernels.scaffold.pyproject import add_package, check_tables, read_toml

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, release_requirements
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.manifest_file import MANIFEST_FILE, hook_table
+from hatch_cuda_kernels.manifest import MANIFEST_FILE, hook_table
 from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, kernel_patterns, manifest_of_sources, stated_release
 from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other, next_commands
 from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml, with_hatch

@@ -13,7 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from hatch_cuda_kernels.compiler.toolchain.packages import own
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.manifest_file import hook_table
+from hatch_cuda_kernels.manifest import hook_table
 from hatch_cuda_kernels.scaffold.templates import TABLE
 
 if TYPE_CHECKING:

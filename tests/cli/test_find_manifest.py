@@ -6,7 +6,7 @@ import pytest
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.manifest_file import find_manifest
+from hatch_cuda_kernels.manifest import find_manifest
 
 HOOK = '[tool.hatch.build.{0}hooks.cuda-kernels]\nmanifest = "cuda/k.yaml"\n'
 

@@ -16,10 +16,10 @@ from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.compiler.toolchain import assembler
-from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.threads import DaemonThreads
 
 SORT = """
 #include <cub/block/block_radix_sort.cuh>

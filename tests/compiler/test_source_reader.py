@@ -173,11 +173,10 @@ def test_all_code_that_reads_is_among_the_rules():
         waiting += [path for path in fresh if path.parent.name not in {"cache", "toolchain"}]
     others = seen - {Path(path) for path in rule_files()}
     found = {path.relative_to(PACKAGE).as_posix() for path in others}
-    assert found <= {"compiler/toolchain/remembered.py", "digest.py", "errors.py", "table.py", "terminal.py"} | {
+    assert found <= {"compiler/toolchain/remembered.py", "digest.py", "errors.py", "terminal.py"} | {
         "compiler/output/demangle.py",  # of symbols, after a compile
         "compiler/output/mangling.py",
         "doors.py",
-        "extra.py",
         "shape.py",  # of options, which are asked for by their values
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hatch_cuda_kernels import contexts
+from hatch_cuda_kernels import driver
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, LaunchError
@@ -126,12 +126,12 @@ def test_jax_arrays(saxpy, on_device):
     if jax.default_backend() != "gpu":
         pytest.skip("jax sees no GPU here")
     x, y, expected = values()
-    with contexts.on_device(0):  # where there are several, XLA leaves another one current
+    with driver.on_device(0):  # where there are several, XLA leaves another one current
         out = on_device(y)
     jx = jax.numpy.asarray(x)
     jx.block_until_ready()
     saxpy[20, 256](out, jx, N, 3.0)
-    with contexts.on_device(0):
+    with driver.on_device(0):
         np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
 
 

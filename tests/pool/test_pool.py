@@ -16,7 +16,6 @@ from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.child_process import ChildProcess
-from hatch_cuda_kernels.daemon_threads import DaemonThreads
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
@@ -24,6 +23,7 @@ from hatch_cuda_kernels.pool.compile_all import compile_all
 from hatch_cuda_kernels.pool.executors import open_executor
 from hatch_cuda_kernels.pool.worker import WorkerExecutor
 from hatch_cuda_kernels.store.writer import temporary_workspace
+from hatch_cuda_kernels.threads import DaemonThreads
 
 #: NVRTC's front end takes a minute for this.
 ENDLESS = """

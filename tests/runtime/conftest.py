@@ -11,8 +11,8 @@ from built_accelerator import SANITIZED, compile_accelerator, load_accelerator, 
 from fake_driver import FakeDriver
 from shared import make_once
 
-from hatch_cuda_kernels import contexts, early
 from hatch_cuda_kernels import driver as our_driver
+from hatch_cuda_kernels import early
 from hatch_cuda_kernels.runtime.launch import accelerator, arrays, tensor_map
 from hatch_cuda_kernels.runtime.launch.generated import forget_signatures
 from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
@@ -68,7 +68,7 @@ def forget():
     our_driver.cuda.cache_clear()
     our_driver._device.cache_clear()
     our_driver._primaries.clear()
-    contexts._HANDLES.clear()
+    our_driver._HANDLES.clear()
     forget_signatures()
     accelerator._found.cache_clear()
     arrays._only_one.cache_clear()

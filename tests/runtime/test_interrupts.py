@@ -14,8 +14,8 @@ from processes import linux
 from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.interrupts import kept_handler
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.threads import kept_handler
 
 pytestmark = linux
 

@@ -40,8 +40,8 @@ from built_accelerator import Device, capsule_of, compile_accelerator, load_acce
 from device_arrays import DlpackArray, InterfaceArray
 from fake_driver import OK, FakeDriver, Result
 
-from hatch_cuda_kernels import contexts, early
 from hatch_cuda_kernels import driver as our_driver
+from hatch_cuda_kernels import early
 from hatch_cuda_kernels.driver import current_context_id, current_device
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.runtime.launch import accelerator, tensors
@@ -661,7 +661,7 @@ def serve(module_folder):
     for line in sys.stdin:
         driver.__init__()
         our_driver._primaries.clear()
-        contexts._HANDLES.clear()
+        our_driver._HANDLES.clear()
         our_driver.primary_context(0)
         gc.freeze()  # what is there by now stays
         world = World(int(line), driver)

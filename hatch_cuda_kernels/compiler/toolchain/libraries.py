@@ -31,7 +31,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     site_of,
 )
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
-from hatch_cuda_kernels.interrupts import kept_handler
+from hatch_cuda_kernels.threads import kept_handler
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from hatch_cuda_kernels.contexts import on_device
-from hatch_cuda_kernels.driver import cuda, launch_by_address
+from hatch_cuda_kernels.driver import cuda, launch_by_address, on_device
 from hatch_cuda_kernels.operators.jax.handler import Entered
 from hatch_cuda_kernels.operators.jax.replies import stream_getter
 from hatch_cuda_kernels.runtime.launch.configs import Configs

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
-from hatch_cuda_kernels.contexts import on_device
+from hatch_cuda_kernels.driver import on_device
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.operators.sizes import ruled_sizes
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.contexts import on_context, on_device
-from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.driver import cuda, on_context, on_device
 from hatch_cuda_kernels.errors import StaleKernelError
 from hatch_cuda_kernels.runtime.launch.arrays import current_streams
 from hatch_cuda_kernels.runtime.launch.compiled import compiled_bound

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.contexts import on_device
-from hatch_cuda_kernels.driver import check, cuda, current_device
+from hatch_cuda_kernels.driver import check, cuda, current_device, on_device
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.runtime.launch import dlpack, tensors
 from hatch_cuda_kernels.runtime.launch.arrays import family, read_address

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.contexts import add_by_context, on_device
-from hatch_cuda_kernels.driver import cuda, failure
+from hatch_cuda_kernels.driver import add_by_context, cuda, failure, on_device
 from hatch_cuda_kernels.runtime.launch.arguments import Slot
 from hatch_cuda_kernels.runtime.launch.configs import Configs
 from hatch_cuda_kernels.runtime.launch.generated import MISSING, bind_for

@@ -10,8 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary, finalize
 
-from hatch_cuda_kernels.capture import outside_captures
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import check, cuda, outside_captures
 from hatch_cuda_kernels.errors import DriverError, ImageRefusedError
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.contexts import add_by_context
-from hatch_cuda_kernels.driver import current_context_id
+from hatch_cuda_kernels.driver import add_by_context, current_context_id
 from hatch_cuda_kernels.errors import LaunchError
 from hatch_cuda_kernels.reentry import not_within_itself
 from hatch_cuda_kernels.runtime.launch.arguments import Signature

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.contexts import on_device
-from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_device, driver_library
+from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_device, driver_library, on_device
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
 from hatch_cuda_kernels.runtime.launch.maps import MAP_BYTES, TensorMap

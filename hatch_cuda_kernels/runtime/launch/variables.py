@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.capture import outside_captures
-from hatch_cuda_kernels.contexts import add_by_context
-from hatch_cuda_kernels.driver import check, cuda, current_context_id
+from hatch_cuda_kernels.driver import add_by_context, check, cuda, current_context_id, outside_captures
 from hatch_cuda_kernels.errors import DriverError, KernelNotFoundError
 
 if TYPE_CHECKING:

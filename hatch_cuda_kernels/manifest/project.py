@@ -1,0 +1,96 @@
+"""The project that a manifest belongs to: where the manifest is, and what it takes from there."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+from hatch_cuda_kernels.errors import InputError
+
+__all__ = ["MANIFEST_FILE", "find_manifest", "hook_table", "project_folder", "project_version"]
+
+MANIFEST_FILE: Final = "kernels.yaml"
+_HOOK: Final = "cuda-kernels"
+
+
+def find_manifest(folder: Path) -> Path:
+    """Return the manifest in a folder or the next one above it, as a path relative to the folder.
+
+    That is ``kernels.yaml``, or what the hook's table in ``pyproject.toml`` names. Raises InputError if there is none.
+    """
+    folder = folder.absolute()
+    for place in (folder, *folder.parents):
+        stated = _stated(place / "pyproject.toml")
+        for name in filter(None, (stated, MANIFEST_FILE)):
+            if (place / name).is_file():
+                return Path(os.path.relpath(place / name, folder))
+    raise InputError(
+        f"there is no {MANIFEST_FILE} in {folder} or above\n"
+        "  to fix: name one, or let hatch-cuda-kernels init write the first"
+    )
+
+
+def _stated(pyproject: Path) -> str | None:
+    try:
+        data = tomllib.loads(pyproject.read_text(encoding="utf-8"))
+        manifest = (hook_table(data["tool"]["hatch"]) or {}).get("manifest")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # whoever builds it is told
+        return None
+    return manifest if isinstance(manifest, str) else None
+
+
+def hook_table(data: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the hook's table, of wheels or of all targets, below ``build``; None if there is none."""
+    build = data.get("build", {})
+    for place in (build.get("targets", {}).get("wheel", {}), build):
+        table = place.get("hooks", {}).get(_HOOK)
+        if table is not None:
+            return dict(table)
+    return None
+
+
+def project_folder(folder: Path) -> Path:
+    """Return the project that a manifest's folder is in: the folder itself, unless one above has a pyproject.toml."""
+    return next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
+
+
+def project_version(folder: Path) -> str:
+    """Return the version of the project that a folder is in.
+
+    A version that is not stated is that of an unpacked sdist, or what hatchling says if it builds the project. Raises
+    InputError if there is none.
+    """
+    project = project_folder(folder)
+    settings = _settings(project / "pyproject.toml")
+    stated = settings.get("project", {}).get("version")
+    if isinstance(stated, str):
+        return stated
+    if (project / "PKG-INFO").is_file():
+        import email  # few manifests ask for the version
+
+        return str(email.message_from_string((project / "PKG-INFO").read_text(encoding="utf-8"))["Version"])
+    if settings.get("build-system", {}).get("build-backend") == "hatchling.build":
+        return _asked_of_hatchling(project)
+    raise InputError("{version} is not known: no pyproject.toml states the project's version")
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _asked_of_hatchling(project: Path) -> str:
+    """Return a dynamic version, which may take plugins: hatchling is asked in a process of its own."""
+    import subprocess  # as above
+
+    command = [sys.executable, "-m", "hatchling", "version"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    if done.returncode != 0:
+        _, _, told = done.stderr.strip().rpartition("\n")
+        raise InputError(f"{{version}} is not known: hatchling says: {told}")
+    return done.stdout.strip()
