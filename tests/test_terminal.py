@@ -100,7 +100,7 @@ def test_long_lines_go_on_below(monkeypatch):
     """On a terminal they are broken between words; a pipe gets them as they are."""
     text = "short\n    refused  prebuilt compute_80 ptx: written as PTX ISA 9.0"
     assert fitted(text, 8) == text
-    monkeypatch.setattr("hatch_cuda_kernels.table.width_of", lambda _: 40)
+    monkeypatch.setattr("hatch_cuda_kernels.terminal.width_of", lambda _: 40)
     assert fitted(text, 8).splitlines() == [
         "short",
         "    refused  prebuilt compute_80 ptx:",
@@ -111,7 +111,7 @@ def test_long_lines_go_on_below(monkeypatch):
 def test_a_command_stays_on_its_line(monkeypatch):
     """Broken in two, it could not be copied; a terminal goes on below by itself."""
     text = '  to fix: python3 -m pip install "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-crt==13.0.*"'
-    monkeypatch.setattr("hatch_cuda_kernels.table.width_of", lambda _: 40)
+    monkeypatch.setattr("hatch_cuda_kernels.terminal.width_of", lambda _: 40)
     assert fitted(text, 8) == text
 
 

@@ -107,7 +107,7 @@ def test_a_compile_error_is_framed_at_its_line(told, make_project, tmp_path):
 
 def test_an_error_fits_the_terminal(told, make_project, monkeypatch):
     """Words are not cut where a line of the terminal ends; colours do not count."""
-    monkeypatch.setattr("hatch_cuda_kernels.table.width_of", lambda _: 50)
+    monkeypatch.setattr("hatch_cuda_kernels.terminal.width_of", lambda _: 50)
     monkeypatch.chdir(make_project(WRONG))
     _, _, err = told("check", FORCE_COLOR="1", TERM="xterm")
     assert re.sub(r"\x1b\[[0-9;]*m", "", err).splitlines()[:2] == [
