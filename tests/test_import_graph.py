@@ -12,36 +12,37 @@ from pathlib import Path
 
 PACKAGE = "hatch_cuda_kernels"
 ROOT = Path(__file__).parents[1] / PACKAGE
+ARCHITECTURE = ROOT.parent / "docs/explanation/architecture.md"
 
-#: What both sides use, lowest first, and why each is above those before it. A file is named where it is no leaf.
+#: What both ways use, lowest first, and what each does. A file is named where it is no leaf.
 SHARED = (
-    {"leaves": "the words of every part: architectures, options, keys, errors"},
+    {"leaves": "the words of every part: architectures, options, names, digests, errors, the driver"},
     {"cache": "keeps images by key, and knows no compiler"},
     {"cpp": "reads C++, and knows nothing of projects and compilers"},
     {"libraries": "knows the names of libraries, as data"},
     {"includes": "follows what a source includes into the closure that is compiled"},
     {"compiler/output": "reads what compilers write, which names the sources"},
-    {"execution_space": "cuts of a closure what is for the host only, and reads what it declares"},
+    {"execution_space": "cuts what is for the host only out of a closure, and reads what it declares"},
     {"compiler/toolchain": "finds the compilers and headers that are installed"},
     {"compiler": "makes a job of a closure and runs it with a toolchain"},
     {"store": "lays compiled images out as files, and reads them again"},
 )
 #: From a manifest to a wheel. Folders of one step do not import each other.
 BUILD = (
-    {"manifest": "says which modules a store shall hold and what it promises"},
+    {"manifest": "reads which modules a store holds and what it promises"},
     {"plan": "makes jobs of a manifest"},
-    {"pool": "runs a plan's jobs, and caches what they give"},
-    {"port": "brings existing sources to a form that is then built"},
+    {"pool": "runs a plan's jobs, and caches their results"},
+    {"port": "brings existing sources to a form that a build takes"},
     {"stubs.py": "tells type checkers what the kernels of a manifest take"},
     {"build.py": "goes the way from manifest to store in one call"},
     {
-        "promote.py": "adds to a manifest what the cache was asked for",
-        "verify": "proves what a built store says of itself",
+        "promote.py": "adds to a manifest what was compiled at run time",
+        "verify": "proves that a store is what it says and promises",
     },
-    {"report": "shows what a built store holds, file by file as verify lists them"},
+    {"report": "shows what a store holds and what it costs"},
     {
         "plugin": "builds for Hatch",
-        "scaffold": "writes a project that is then built",
+        "scaffold": "sets a project up for a build",
     },
 )
 #: From a request to a kernel.
@@ -176,6 +177,23 @@ def reached_from(graph):
     return below
 
 
+def folder_table():
+    """Return the table of architecture.md: a row for each step, with its way unless it is on both."""
+    rows = ["| folder | what it does |", "|---|---|"]
+    for way, steps in (("", SHARED), ("build: ", BUILD), ("run: ", RUN), ("", TOP)):
+        for step in steps:
+            places = (f"`{place}`" if place.endswith(".py") else f"`{place}/`" for place in step)
+            rows.append(f"| {way}{', '.join(places)} | {'; '.join(step.values())} |")
+    return "\n".join(rows).replace("`leaves/`", "the package's own files")
+
+
+def with_folder_table(text):
+    """Return the text of architecture.md with the table of the folders as they are."""
+    head, mark, rest = text.partition("<!-- folders -->\n")
+    _, end, tail = rest.partition("<!-- end -->\n")
+    return f"{head}{mark}\n{folder_table()}\n\n{end}{tail}"
+
+
 def lines(module):
     """Return how many lines a module has."""
     return len(MODULES[module].read_text().splitlines())
@@ -217,3 +235,13 @@ def test_no_folder_is_most_of_the_package():
         sizes[folder] = sizes.get(folder, 0) + lines(module)
     most = MOST_OF_THE_PACKAGE * sum(sizes.values())
     assert {folder: size for folder, size in sizes.items() if size > most} == {}
+
+
+def test_architecture_shows_the_folders():
+    """The page has the table of this file; ``python tests/test_import_graph.py`` writes it again."""
+    text = ARCHITECTURE.read_text()
+    assert text == with_folder_table(text)
+
+
+if __name__ == "__main__":
+    ARCHITECTURE.write_text(with_folder_table(ARCHITECTURE.read_text()))
