@@ -157,7 +157,7 @@ def prepare(store_folder: Path, *, compiled: bool) -> dict[str, object]:
 
     from hatch_cuda_kernels import open_store
     from hatch_cuda_kernels.runtime.launch import accelerator
-    from hatch_cuda_kernels.runtime.launch.generated import forget_signatures
+    from hatch_cuda_kernels.runtime.launch.codegen import forget_signatures
 
     forget_signatures()
     os.environ["HATCH_CUDA_KERNELS_ACCELERATOR"] = str(int(compiled))
@@ -186,7 +186,7 @@ def add_peers(names: dict[str, object]) -> bool:
     except ImportError as error:
         print(f"left out: the peers ({error})", file=sys.stderr)
         return False
-    from hatch_cuda_kernels.runtime.launch.arguments import Slot
+    from hatch_cuda_kernels.runtime.launch.shapes import Slot
 
     kernel, device = names["kernel"], Device()
     device.set_current()

@@ -97,7 +97,7 @@ def in_python(store, variants: dict[str, tuple[str, dict[str, object]]], names: 
     """Return our variants again, of a store that was opened without the accelerator."""
     from hatch_cuda_kernels import open_store
     from hatch_cuda_kernels.runtime.launch import accelerator
-    from hatch_cuda_kernels.runtime.launch.generated import forget_signatures
+    from hatch_cuda_kernels.runtime.launch.codegen import forget_signatures
 
     found, accelerator._found = accelerator._found, lambda: None
     forget_signatures()
@@ -165,7 +165,8 @@ def core_code(kernel):
 
 def bare_launch(driver, kernel, y, x, n) -> dict[str, object]:
     """The bindings' cuLaunchKernel with a parameter buffer packed before."""
-    from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
+    from hatch_cuda_kernels.runtime.launch.arguments import Signature
+    from hatch_cuda_kernels.runtime.launch.shapes import Slot
 
     signature = Signature("saxpy", kernel.params)
     slot = Slot(signature.layout.size)

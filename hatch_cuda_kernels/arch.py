@@ -121,7 +121,7 @@ class SmArch(NamedTuple):
     def refusal(self, capability: tuple[int, int]) -> str | None:
         """Return why an image of this architecture cannot run on a device, or None when it can (by the table).
 
-        The driver has the last word: see ``runtime.ladder.rungs``.
+        The driver has the last word: see ``runtime.ladder.climb``.
         """
         device = ComputeCapability(*capability)
         if self.capability == device:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
@@ -89,7 +89,7 @@ class CompiledSource(_CompiledFields):
     def _load(self, symbol: Symbol, context_id: int) -> Kernel:
         from hatch_cuda_kernels.driver import current_context_id
         from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-        from hatch_cuda_kernels.runtime.launch.loaded import load_image
+        from hatch_cuda_kernels.runtime.launch.libraries import load_image
 
         image = self._loadable
 
@@ -185,7 +185,7 @@ def compile_async(
     The Future raises what ``compile_to_cubin`` raises, except InputError, which is raised here. NVRTC runs without the
     GIL.
     """
-    from hatch_cuda_kernels.runtime.ahead import background  # starts threads
+    from hatch_cuda_kernels.runtime.background import background  # starts threads
 
     request = _request(source, kind, arch, options, names, headers, root)
     return background().submit(_compile, *request, use_cache=use_cache)

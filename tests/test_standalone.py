@@ -239,9 +239,9 @@ PROGRESS = """
 import sys
 from pathlib import Path
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.runtime.ladder import notices
+from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
-notices._NOTICEABLE = 0.05
+compile_rungs._NOTICEABLE = 0.05
 open_store(Path(sys.argv[1])).find_image("sort_tiles<int, 128, 16>", arch="sm_75")
 """
 

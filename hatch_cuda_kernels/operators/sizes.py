@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.runtime.launch.ruled import NAMES, refusal, rule_texts
+from hatch_cuda_kernels.runtime.launch.launch_rule import NAMES, refusal, rule_texts
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 if TYPE_CHECKING:

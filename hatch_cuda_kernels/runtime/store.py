@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
-from hatch_cuda_kernels.early import start_driver
-from hatch_cuda_kernels.runtime.holdings import Holdings
+from hatch_cuda_kernels.early import is_starting, start_driver
 
 #: Spelt out, because importing typing would delay the start of the driver; type checkers know the name.
 TYPE_CHECKING = False
@@ -24,17 +23,82 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.jax.declare import CallOptions
     from hatch_cuda_kernels.operators.torch.operators import TorchOperators
     from hatch_cuda_kernels.operators.torch.options import TorchOptions
-    from hatch_cuda_kernels.runtime.ahead import WarmUp
-    from hatch_cuda_kernels.runtime.instances import InstanceCache, InstanceInfo
+    from hatch_cuda_kernels.runtime.background import WarmUp
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
-    from hatch_cuda_kernels.runtime.loading import LoadedKernels
-    from hatch_cuda_kernels.runtime.stats import KernelStats
+    from hatch_cuda_kernels.runtime.loading import InstanceCache, InstanceInfo, KernelStats, LoadedKernels
+    from hatch_cuda_kernels.store.reader import StoreReader
 
 __all__ = ["Store", "open_store"]
+
+#: Modules that every load needs.
+_NEEDED = (
+    "cuda.bindings.driver",
+    "hatch_cuda_kernels.runtime.loading",
+    "hatch_cuda_kernels.runtime.launch.codegen",
+)
+#: Modules of the disk cache's rung, which most processes do not need; here their import takes no extra time.
+_POSSIBLE = (
+    "hatch_cuda_kernels.runtime.ladder.cache_rung",
+    "hatch_cuda_kernels.compiler.toolchain.remembered",
+    "platformdirs",
+)
+#: Modules of a compile. They take much longer, so they wait unless the kernel is in no image.
+_OF_COMPILES = (
+    "hatch_cuda_kernels.includes.reader",
+    "hatch_cuda_kernels.runtime.ladder.compile_rungs",
+    "hatch_cuda_kernels.compiler.nvrtc",
+    "hatch_cuda_kernels.compiler.record",
+    "hatch_cuda_kernels.cache.once",
+    "cuda.bindings.nvrtc",
+)
+
+
+class Holdings:
+    """The files of a store: found and read when they are asked for."""
+
+    def __init__(self, package: str | Path) -> None:
+        self.package = package
+
+    @cached_property
+    def path(self) -> Path:
+        """The store's folder. Raises StoreError if there is none."""
+        from hatch_cuda_kernels.store.reader import find_store
+
+        return find_store(self.package)
+
+    @cached_property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of all listed kernels, each once, as they were written."""
+        return tuple(dict.fromkeys(name for name, _ in self.listed_kernels()))
+
+    def listed_kernels(self) -> list[tuple[str, str | None]]:
+        """Return every listed kernel with the module to name, which is None if no other module has the kernel."""
+        return self._reader.kernels()
+
+    def contents(self) -> dict[str, Any]:
+        """Return what is inside, as ``inspect --json`` prints it. Raises StoreError for a missing or damaged store."""
+        from hatch_cuda_kernels.store.contents import contents
+
+        return contents(self._reader)
+
+    def extract_images(self, folder: str | Path) -> list[Path]:
+        """Write every image into a folder, as ``saxpy.sm_90.cubin``, for tools such as cuobjdump; return the files.
+
+        Raises StoreError for an image that cannot be read, InputError if the folder cannot be written.
+        """
+        from hatch_cuda_kernels.store.contents import extract_images
+
+        return extract_images(self._reader, folder)
+
+    @cached_property
+    def _reader(self) -> StoreReader:
+        from hatch_cuda_kernels.store.reader import StoreReader
+
+        return StoreReader(self.path, str(self.package))
 
 
 def open_store(
@@ -79,9 +143,7 @@ class Store(Holdings):
         DriverError without a device.
         """
         start_driver()
-        from hatch_cuda_kernels.runtime.prelude import prepare
-
-        prepare(self._reader, name)
+        _prepare(self._reader, name)
         from hatch_cuda_kernels.runtime.loading import load
 
         key = name, module, policy or self.policy
@@ -94,7 +156,7 @@ class Store(Holdings):
         from asyncio import wrap_future  # its caller has it
 
         start_driver()
-        from hatch_cuda_kernels.runtime.ahead import in_context
+        from hatch_cuda_kernels.runtime.background import in_context
 
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
 
@@ -161,7 +223,7 @@ class Store(Holdings):
 
     def compile_async(self, kernel: str, *, arch: str | SmArch, policy: Policy = "exact") -> Future[Image]:
         """Start ``find_image`` in the background; NVRTC runs without the GIL. The Future raises what it raises."""
-        from hatch_cuda_kernels.runtime.ahead import background
+        from hatch_cuda_kernels.runtime.background import background
 
         return background().submit(self.find_image, kernel, arch=arch, policy=policy)
 
@@ -196,7 +258,7 @@ class Store(Holdings):
 
         ``progress`` True prints a line; a function gets (done, total, kernel). Raises what ``get_kernel`` raises.
         """
-        from hatch_cuda_kernels.runtime.ahead import warm_up
+        from hatch_cuda_kernels.runtime.background import warm_up
 
         wanted = self.listed_kernels() if kernels is None else [(name, None) for name in kernels]
         return warm_up(wanted, devices, self.is_loaded, self.get_kernel, progress=progress)
@@ -218,7 +280,7 @@ class Store(Holdings):
 
     @cached_property
     def _instances(self) -> InstanceCache:
-        from hatch_cuda_kernels.runtime.instances import InstanceCache
+        from hatch_cuda_kernels.runtime.loading import InstanceCache
 
         return InstanceCache(self._reader, self.get_kernel, self._loaded.forget, self._capacity)
 
@@ -235,3 +297,30 @@ class Store(Holdings):
 
         policy, tier_up, refusal = policy or self.policy, self.tier_up, LIBRARIES.refusal
         return make_request(self._reader, name, module, arch, driver, policy=policy, tier_up=tier_up, refusal=refusal)
+
+
+def _prepare(reader: StoreReader, kernel: str) -> None:
+    """Import modules and read the store until the driver has started. What fails here fails again later."""
+    if not is_starting():
+        return
+    from contextlib import suppress
+    from importlib import import_module
+
+    from hatch_cuda_kernels.errors import StoreError
+    from hatch_cuda_kernels.names import normalize_name
+    from hatch_cuda_kernels.store.source import ModuleSource
+
+    for name in _NEEDED:
+        import_module(name)
+    with suppress(StoreError, OSError, ValueError):
+        reader.look_ahead(normalize_name(kernel))
+    for name in _POSSIBLE:
+        if is_starting():
+            import_module(name)
+    with suppress(StoreError, OSError, ValueError, ImportError):
+        listed = reader.find(normalize_name(kernel))
+        for line in listed[:1]:
+            ModuleSource(reader, line.module).look_ahead(is_starting)
+        for name in () if listed else _OF_COMPILES:
+            if is_starting():
+                import_module(name)

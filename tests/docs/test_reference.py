@@ -413,9 +413,8 @@ def test_api_reference_tells_what_errors_derive_from():
 
 def test_api_reference_names_the_fields_of_results():
     """What a store's methods return that is no public class is described with its fields."""
-    from hatch_cuda_kernels.runtime.ahead import WarmUp
-    from hatch_cuda_kernels.runtime.instances import InstanceInfo
-    from hatch_cuda_kernels.runtime.stats import KernelStats
+    from hatch_cuda_kernels.runtime.background import WarmUp
+    from hatch_cuda_kernels.runtime.loading import InstanceInfo, KernelStats
 
     for method, result in {"warm_up": WarmUp, "instance_info": InstanceInfo, "stats": KernelStats}.items():
         assert set(result._fields) <= set(coded(section(API, f"### Store.{method}"))), method

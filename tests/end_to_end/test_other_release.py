@@ -23,7 +23,7 @@ from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import NoImageError
-from hatch_cuda_kernels.runtime.ladder import jit
+from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
 HERE = bindings_major()
 OTHER = "12.9" if HERE == 13 else "13.0"
@@ -99,7 +99,7 @@ def test_a_device_that_this_nvrtc_does_not_know(store):
 
 def test_ptx_that_is_not_newer_is_finished(store, capsys, monkeypatch):
     """PTX of 12.9 is finished by the tools of 13 for a driver that cannot; PTX of 13.0 is beyond those of 12.9."""
-    monkeypatch.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+    monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
     told = reasons(capsys, "scale", "sm_100", "12.8")
     if HERE == 13:
         assert told["prebuilt", "compute_60", "ptx"] == "written as PTX ISA 8.8, the driver knows up to 8.7"

@@ -11,7 +11,7 @@ import pytest
 from hatch_cuda_kernels import StaleKernelError, compile_async, compile_to_cubin, compile_to_ptx, open_store
 from hatch_cuda_kernels.driver import check, compute_capability, cuda
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
-from hatch_cuda_kernels.runtime.ladder import jit
+from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
 SOURCE = """
 #include <cooperative_groups.h>
@@ -248,7 +248,7 @@ def test_kernels_for_coroutines(build, foreign, on_device, fresh_cache):
 
 def test_tier_up_compiles_exactly_for_the_next_process(build, native, fresh_cache):
     """PTX is used at once; the exact image, compiled meanwhile, is what the next store object takes."""
-    from hatch_cuda_kernels.runtime.ahead import background
+    from hatch_cuda_kernels.runtime.background import background
 
     plain = build("compute_75")
     assert open_store(plain.path, tier_up=True).get_kernel("saxpy").image.kind == "ptx"
@@ -265,7 +265,7 @@ def test_tier_up_compiles_exactly_for_the_next_process(build, native, fresh_cach
 def test_ltoir_runs_compiled_or_finished(build_lto, native, on_device, fresh_cache, monkeypatch, compiler):
     """A module that ships LTO-IR alone is compiled for this device once, or else finished, then found in the cache."""
     if not compiler:
-        monkeypatch.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+        monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
     kernel = build_lto.get_kernel("twice")
     assert (kernel.image.origin, str(kernel.image.arch)) == ("jitted", native)
     out = on_device(np.full(4, 3, np.float32))

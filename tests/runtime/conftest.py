@@ -14,7 +14,7 @@ from shared import make_once
 from hatch_cuda_kernels import driver as our_driver
 from hatch_cuda_kernels import early
 from hatch_cuda_kernels.runtime.launch import accelerator, arrays, tensor_map
-from hatch_cuda_kernels.runtime.launch.generated import forget_signatures
+from hatch_cuda_kernels.runtime.launch.codegen import forget_signatures
 from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
 #: Files whose tests run twice: with launches of Python, and with those of the accelerator.

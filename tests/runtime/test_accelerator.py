@@ -27,10 +27,8 @@ from fake_driver import Result
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import KernelNotFoundError
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
-from hatch_cuda_kernels.runtime.launch.compiled import compiled_bind
-from hatch_cuda_kernels.runtime.launch.configs import Configs
-from hatch_cuda_kernels.runtime.launch.generated import MISSING, _make, bind_for
-from hatch_cuda_kernels.runtime.launch.shapes import Shape
+from hatch_cuda_kernels.runtime.launch.codegen import MISSING, _make, bind_for, compiled_bind
+from hatch_cuda_kernels.runtime.launch.shapes import Configs, Shape
 
 pytestmark = pytest.mark.parametrize("launches", ["compiled"], indirect=True)
 

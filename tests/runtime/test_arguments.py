@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch.arguments import Signature, Slot
+from hatch_cuda_kernels.runtime.launch.arguments import Signature
+from hatch_cuda_kernels.runtime.launch.shapes import Slot
 
 
 @pytest.fixture(autouse=True)

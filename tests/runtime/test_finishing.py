@@ -12,7 +12,7 @@ from hatch_cuda_kernels.compiler.toolchain import assembler
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.runtime.ladder import jit
+from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
 OLD_DRIVER = (12, 4)
 SLOWER = "finished by nvJitLink as relocatable code, up to 1.5 times slower"
@@ -33,7 +33,7 @@ def build(make_project, tmp_path, fresh_cache):
 @pytest.fixture
 def no_nvrtc(monkeypatch):
     """Let the ladder take this process for one without a compiler."""
-    monkeypatch.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+    monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_compile_comes_before_slower_code_that_was_recorded(build, no_ptxas, m
     """Whoever installs NVRTC later gets its code."""
     store = build("sm_80, compute_80")
     with monkeypatch.context() as without_nvrtc:
-        without_nvrtc.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+        without_nvrtc.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
         assert find(store) == "jitted"
     assert find(store) == "jitted"
     assert sorted(recorded()) == [["nvjitlink"], ["nvrtc"]]

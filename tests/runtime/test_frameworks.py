@@ -13,7 +13,7 @@ from device_arrays import DlpackArray, InterfaceArray
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch import accelerator, arrays, tensors
+from hatch_cuda_kernels.runtime.launch import accelerator, arrays
 
 
 @pytest.fixture
@@ -21,12 +21,12 @@ def kernel(example_store, driver, monkeypatch):
     """Return saxpy in a process that has met no array yet."""
     monkeypatch.setattr(arrays, "_FAMILIES", {})
     for name, value in {
-        "tensor": tensors._NoTensor,
-        "data_ptr": tensors._never,
-        "get_device": tensors._never,
-        "parameter": tensors._NoTensor,
+        "tensor": arrays._NoTensor,
+        "data_ptr": arrays._never,
+        "get_device": arrays._never,
+        "parameter": arrays._NoTensor,
     }.items():
-        monkeypatch.setitem(tensors.FAST, name, value)
+        monkeypatch.setitem(arrays.FAST, name, value)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     return open_store(example_store).get_kernel("saxpy")
 

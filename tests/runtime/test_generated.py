@@ -8,9 +8,8 @@ import pytest
 from fake_driver import Result
 
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
-from hatch_cuda_kernels.runtime.launch.configs import Configs
-from hatch_cuda_kernels.runtime.launch.generated import MISSING, bind_for
-from hatch_cuda_kernels.runtime.launch.shapes import Shape
+from hatch_cuda_kernels.runtime.launch.codegen import MISSING, bind_for
+from hatch_cuda_kernels.runtime.launch.shapes import Configs, Shape
 
 
 @pytest.fixture(autouse=True)

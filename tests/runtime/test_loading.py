@@ -19,8 +19,8 @@ from hatch_cuda_kernels.errors import (
     KernelNotFoundError,
     NoImageError,
 )
-from hatch_cuda_kernels.runtime import prelude
-from hatch_cuda_kernels.runtime.ahead import background
+from hatch_cuda_kernels.runtime import store as runtime_store
+from hatch_cuda_kernels.runtime.background import background
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
 
@@ -54,7 +54,7 @@ def test_a_prebuilt_kernel_is_loaded_and_launched(store, driver):
 @pytest.mark.parametrize("kernel", ["saxpy", "block_sum<float, 128>", "no_such_kernel"])
 def test_the_time_until_the_driver_starts_is_used(store, driver, monkeypatch, kernel):
     """While the driver starts, what a load needs is imported and read; what is not there is left to the look-up."""
-    monkeypatch.setattr(prelude, "is_starting", lambda: True)
+    monkeypatch.setattr(runtime_store, "is_starting", lambda: True)
     if kernel == "no_such_kernel":
         with pytest.raises(KernelNotFoundError):
             store.get_kernel(kernel)

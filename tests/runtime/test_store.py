@@ -11,7 +11,7 @@ from store_damage import patch_source
 
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
-from hatch_cuda_kernels.runtime.ladder import jit
+from hatch_cuda_kernels.runtime.ladder import compile_rungs
 from hatch_cuda_kernels.runtime.store import open_store
 
 
@@ -219,7 +219,7 @@ def test_a_suffix_is_kept_only_where_the_device_has_that_form(make_project, tmp_
 def test_exact_ignores_images_finished_from_older_ptx(store, fresh_cache, monkeypatch):
     """Whether PTX was finished for an old driver earlier does not change what ``exact`` gives."""
     with monkeypatch.context() as without_nvrtc:
-        without_nvrtc.setattr(jit, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+        without_nvrtc.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
         assert store.find_image("saxpy", arch="sm_100", driver=(12, 8)).origin == "jitted"
         assert store.find_image("saxpy", arch="sm_100", driver=(12, 8)).origin == "cached"
     assert store.find_image("saxpy", arch="sm_100", policy="exact").origin == "jitted"

@@ -12,7 +12,7 @@ from built_accelerator import capsule_for_cpu
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.runtime.launch import arrays, tensors
+from hatch_cuda_kernels.runtime.launch import arrays
 
 torch = pytest.importorskip("torch")
 
@@ -27,9 +27,9 @@ def kernel(example_store, driver, monkeypatch, launches):
     monkeypatch.setattr(arrays, "_FAMILIES", {})
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda ordinal: STREAM + ordinal + 1, raising=False)
     monkeypatch.setattr(driver, "cuCtxGetDevice", lambda: (driver.CUresult.CUDA_SUCCESS, -1))
-    saved = dict(tensors.FAST)
+    saved = dict(arrays.FAST)
     yield open_store(example_store).get_kernel("saxpy")
-    tensors.FAST.update(saved)
+    arrays.FAST.update(saved)
 
 
 def launched(kernel, driver, tensor):
@@ -146,7 +146,7 @@ def test_a_torch_without_cuda_is_no_obstacle(example_store, driver, monkeypatch)
 def test_a_torch_that_is_imported_late_is_taken(kernel, driver, monkeypatch):
     """A launch function that was made, and used, before there was a torch reads tensors as all others do."""
     for name in ("tensor", "parameter"):
-        monkeypatch.setitem(tensors.FAST, name, tensors._NoTensor)
+        monkeypatch.setitem(arrays.FAST, name, arrays._NoTensor)
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "torch")
         launch = kernel[1, 32]

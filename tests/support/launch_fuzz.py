@@ -44,11 +44,12 @@ from hatch_cuda_kernels import driver as our_driver
 from hatch_cuda_kernels import early
 from hatch_cuda_kernels.driver import current_context_id, current_device
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.runtime.launch import accelerator, tensors
+from hatch_cuda_kernels.runtime.launch import accelerator
+from hatch_cuda_kernels.runtime.launch.arrays import is_tensor
 from hatch_cuda_kernels.runtime.launch.elements import _BY_TYPESTR as TYPESTRS
 from hatch_cuda_kernels.runtime.launch.elements import DLPACK
 from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+from hatch_cuda_kernels.runtime.launch.libraries import Loaded
 from hatch_cuda_kernels.runtime.loading import LoadedKernels
 from hatch_cuda_kernels.signature import Parameter as Declared
 from hatch_cuda_kernels.store.launch_rules import LaunchRule
@@ -656,7 +657,7 @@ def serve(module_folder):
     sys.modules["torch"] = TORCH
     if module is not None:
         Tensor.__dlpack_c_exchange_api__ = capsule_of(read_tensor, current_stream)
-    tensors.learn(Tensor())
+    is_tensor(Tensor())
     out = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         driver.__init__()

@@ -9,8 +9,7 @@ import jax
 from hatch_cuda_kernels.errors import ArgumentError, InputError
 from hatch_cuda_kernels.operators.division import divide
 from hatch_cuda_kernels.operators.jax.handler import Passing, Source
-from hatch_cuda_kernels.runtime.launch.elements import Element, word_of_numpy
-from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
+from hatch_cuda_kernels.runtime.launch.elements import Element, MismatchError, word_of_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

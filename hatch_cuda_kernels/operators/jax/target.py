@@ -9,8 +9,8 @@ import jax
 from hatch_cuda_kernels.driver import cuda, launch_by_address, on_device
 from hatch_cuda_kernels.operators.jax.handler import Entered
 from hatch_cuda_kernels.operators.jax.replies import stream_getter
-from hatch_cuda_kernels.runtime.launch.configs import Configs
 from hatch_cuda_kernels.runtime.launch.launch import Launch
+from hatch_cuda_kernels.runtime.launch.shapes import Configs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,10 +1,17 @@
-"""Climb the ladder: try candidates in order until one is taken."""
+"""The ladder: which image a kernel gets on a device, and why not another.
+
+Each rung is a function that yields candidates, best first; a ladder is a tuple of rungs. A candidate is accepted or
+carries the reason it was refused. The table proposes; where there is a device, its driver decides. The climb tries
+candidates in order until one is taken.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.arch import SmArch, isa_refusal
+from hatch_cuda_kernels.environment import JIT
 from hatch_cuda_kernels.errors import (
     CompileError,
     ImageRefusedError,
@@ -14,15 +21,118 @@ from hatch_cuda_kernels.errors import (
     ToolchainError,
     reason_of,
 )
-from hatch_cuda_kernels.runtime.ladder.rungs import ladder
+from hatch_cuda_kernels.image import Candidate
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from hatch_cuda_kernels.image import Candidate, Image
+    from hatch_cuda_kernels.image import Image, Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.store.index import ImageRecord
 
-__all__ = ["attempt", "obtain"]
+    Rung = Callable[[Request], Iterator[Candidate]]
+
+
+__all__ = ["attempt", "ladder", "obtain", "suggest_fixes"]
+
+
+def ladder(request: Request) -> tuple[Rung, ...]:
+    """Return the rungs of the request's policy, in order.
+
+    The rungs that compile are there under ``prebuilt``, too: they say why nothing is compiled.
+    """
+    if request.policy == "exact":
+        return _EXACT
+    return _TIER_UP if request.tier_up else _COMPATIBLE
+
+
+def prebuilt_cubins(request: Request) -> Iterator[Candidate]:
+    """Rung 1: CUBINs of the store, exact architecture first."""
+    yield from _prebuilt(request, "cubin")
+
+
+def exact_cubins(request: Request) -> Iterator[Candidate]:
+    """Rung 1, only images made for exactly this compute capability."""
+    yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability == request.capability)
+
+
+def other_cubins(request: Request) -> Iterator[Candidate]:
+    """Rung 1, only images that ``exact_cubins`` leaves out."""
+    yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability != request.capability)
+
+
+def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
+    """Rung 2: PTX of the store that the driver can assemble."""
+    yield from _prebuilt(request, "ptx")
+
+
+def cached(request: Request) -> Iterator[Candidate]:
+    """Rung 3: an image that an earlier process (or a build on this machine) recorded in the disk cache."""
+    from hatch_cuda_kernels.runtime.ladder.cache_rung import cached_candidates  # off the prebuilt path
+
+    yield from cached_candidates(request)
+
+
+def jitted(request: Request) -> Iterator[Candidate]:
+    """Rung 4: the shipped source compiled by NVRTC to a CUBIN for this device, and recorded."""
+    from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_candidates  # off the prebuilt path
+
+    yield from jit_candidates(request)
+
+
+def finished(request: Request) -> Iterator[Candidate]:
+    """Rung 5: prebuilt PTX the driver does not know, or LTO-IR, finished to a CUBIN and recorded.
+
+    It comes last, for its code is at best as good as that of a compile, and slower where nvJitLink makes it from PTX.
+    """
+    from hatch_cuda_kernels.runtime.ladder.compile_rungs import finished_candidates  # off the prebuilt path
+
+    yield from finished_candidates(request)
+
+
+_COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, jitted, finished)
+_TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, jitted, finished)
+_EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, finished)
+
+
+def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
+    if not request.listed:
+        return
+    records = [record for record in request.module.images if record.kind == kind]
+    for record in sorted(records, key=lambda record: record.arch.preference(request.capability)):
+        refusal = _refusal(request, record)
+        reason = refusal or _acceptance(request, record)
+        yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
+
+
+def _refusal(request: Request, record: ImageRecord) -> str | None:
+    """Return why a prebuilt image cannot be used; of several reasons, the one that helps most."""
+    return (
+        record.arch.refusal(request.capability)
+        or request.source.stale
+        or (isa_refusal(record.ptx_isa, request.driver, "the driver") if record.kind == "ptx" else None)
+        or _lack(request, record)
+        or request.refused(record.sha256)
+    )
+
+
+def _lack(request: Request, record: ImageRecord) -> str | None:
+    lowered = request.kernel.lowered
+    return f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None
+
+
+def _acceptance(request: Request, record: ImageRecord) -> str:
+    if record.kind == "ptx":
+        return f"PTX ISA {version_text(record.ptx_isa)}, assembled by the driver"
+    # CUBINs of CUDA 13 are promised to load from R580 on, those of CUDA 12 from R525 on (minor version compatibility).
+    wrote = record.ptx_isa[0] + 4
+    old = request.driver is not None and request.driver[0] < wrote
+    caveat = f", though CUDA {wrote} wrote it, which this driver is not promised to load" if old else ""
+    if record.arch.capability == request.capability:
+        return f"made for this device{caveat}"
+    return f"runs on {request.capability} as code of the same {'family' if record.arch.suffix else 'major'}{caveat}"
+
 
 T = TypeVar("T")
 
@@ -81,7 +191,32 @@ def attempt(candidate: Candidate, take: Callable[[Image], T]) -> Attempt[T]:
 
 
 def _no_image(request: Request, considered: list[Candidate]) -> NoImageError:
-    from hatch_cuda_kernels.runtime.ladder.fixes import suggest_fixes  # only for the error
-
     device = str(SmArch.of_device(request.capability))
     return NoImageError(request.kernel.name, device, considered, suggest_fixes(request, considered))
+
+
+def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[str, ...]:
+    """Return the changes that would give this request an image, cheapest first."""
+    reasons = [candidate.reason for candidate in considered]
+    fixes = []
+    if not request.jit:
+        fixes.append(f"allow compiling: unset {JIT}")
+    elif request.policy == "prebuilt":
+        fixes.append("allow compiling: policy='compatible'")
+    elif any("is not installed" in reason for reason in reasons):
+        from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install  # only for the error
+
+        fixes.append(f"install a compiler for run time: {pip_install(own('jit'))}")
+    if any("written as PTX ISA" in reason for reason in reasons):
+        fixes.append("install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)")
+    return (*fixes, _build_fix(request))
+
+
+def _build_fix(request: Request) -> str:
+    if not request.listed:
+        return f"list {request.kernel.name} under instances in the package's kernels.yaml and build it again"
+    if request.source.stale:
+        from hatch_cuda_kernels.compiler.toolchain.packages import editable_install  # only for the error
+
+        return f"install the package again: {editable_install(request.source.root)}"
+    return f"build the package with {request.arch} among its arches"

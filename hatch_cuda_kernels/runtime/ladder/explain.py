@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.runtime.ladder.climb import attempt
-from hatch_cuda_kernels.runtime.ladder.fixes import suggest_fixes
-from hatch_cuda_kernels.runtime.ladder.rungs import ladder
+from hatch_cuda_kernels.runtime.ladder.climb import attempt, ladder, suggest_fixes
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:

@@ -2,6 +2,10 @@
 
 What can be passed for a pointer falls into families, by type; each new type is examined once. Which library was
 imported when plays no part: a family is chosen by what the argument itself offers.
+
+Torch tensors are the usual argument, which the generated launch functions read themselves. The names that those read
+tensors by are filled in when the first tensor arrives, for torch is whole by then. Other arrays offer the array
+interface or DLPack (dlpack.h).
 """
 
 from __future__ import annotations
@@ -10,23 +14,290 @@ import ctypes
 import sys
 from functools import cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
 from hatch_cuda_kernels.errors import DriverError
-from hatch_cuda_kernels.runtime.launch import dlpack, tensors
-from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, Element, is_masked, word_of_numpy
-from hatch_cuda_kernels.runtime.launch.maps import TensorMap
+from hatch_cuda_kernels.runtime.launch import accelerator
+from hatch_cuda_kernels.runtime.launch.elements import (
+    ANYTHING,
+    FATAL,
+    MASKED,
+    WORDS,
+    Element,
+    ElsewhereError,
+    UnusableError,
+    is_masked,
+    type_name,
+    word_of_dlpack,
+    word_of_numpy,
+)
 from hatch_cuda_kernels.runtime.launch.streams import checked_address
-from hatch_cuda_kernels.runtime.launch.unusable import FATAL, MASKED, ElsewhereError, UnusableError
 from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hatch_cuda_kernels.runtime.launch.elements import Element
     from hatch_cuda_kernels.runtime.launch.values import Found, Reader
 
-__all__ = ["Family", "address_reader", "current_streams", "family", "read_address"]
+
+__all__ = [
+    "FAST",
+    "MAP_BYTES",
+    "Family",
+    "TensorMap",
+    "address_reader",
+    "current_streams",
+    "dlpack_data",
+    "dlpack_device",
+    "dlpack_layout",
+    "family",
+    "is_tensor",
+    "read_address",
+]
+
+
+#: Of a CUtensorMap (cuda.h).
+MAP_BYTES: Final = 128
+
+
+class TensorMap:
+    """An array as the device's tensor memory access sees it; see ``tensor_map``. It keeps the array alive."""
+
+    __slots__ = ("_data", "_kept", "_text", "address", "array", "shape")
+
+    def __init__(
+        self, array: Any, address: int, shape: tuple[int, ...], data: bytes, text: str, kept: object = None
+    ) -> None:
+        self.array = array
+        self.shape = shape
+        self.address = address
+        """Of the array when the map was made."""
+        self._data = data
+        self._kept = kept
+        self._text = text
+
+    def tobytes(self) -> bytes:
+        """Return the 128 bytes of the CUtensorMap, for a copy to the device."""
+        return self._data
+
+    def __repr__(self) -> str:
+        return f"<TensorMap {self._text}>"
+
+
+class _NoTensor:
+    """Stands for torch's class until there is a tensor: nothing is of it."""
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError
+
+
+def _if_empty(tensor: Any) -> int:
+    """Return the null pointer of a tensor without elements. Raises UnusableError for one without memory."""
+    if tensor.numel() == 0:
+        return 0
+    raise UnusableError(_reason(tensor))
+
+
+#: Names of the generated launch functions: two classes, and functions of their instances.
+FAST: Final[dict[str, Any]] = {
+    "tensor": _NoTensor,
+    "parameter": _NoTensor,
+    "data_ptr": _never,
+    "get_device": _never,
+    "torch_stream": _never,
+    "if_empty": _if_empty,
+}
+
+
+def is_tensor(arg: Any) -> bool:
+    """Return whether an argument is a tensor; launch functions then read tensors by torch's own functions.
+
+    Those of a torch without CUDA do not: no tensor of it is on a device.
+    """
+    torch: Any = sys.modules.get("torch")
+    tensor = getattr(torch, "Tensor", None)
+    if tensor is None or not isinstance(arg, tensor):
+        return False
+    # The public torch.cuda.current_stream() builds an object in 4 us; this is what it calls.
+    stream = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+    if stream is not None:
+        read = {"data_ptr": tensor.data_ptr, "get_device": tensor.get_device, "torch_stream": stream}
+        FAST.update(read | _dtypes(torch) | {"parameter": torch.nn.Parameter, "tensor": tensor})
+        accelerator.learn(tensor, torch.nn.Parameter)
+    return True
+
+
+def _dtypes(torch: Any) -> dict[str, Any]:
+    """Return torch's dtypes, None for those that it does not have: no tensor has them."""
+    return {f"torch_{word}": getattr(torch, word, None) for word in WORDS}
+
+
+def _tensor_address(tensor: Any, ordinal: int, found: Found, element: Element) -> int:
+    """Return a tensor's address on a device; its framework's current stream comes first in what was found.
+
+    Raises UnusableError for a tensor without memory there, ElsewhereError for one of another device, MismatchError.
+    """
+    if not any(tensor.dtype is FAST.get(f"torch_{word}") for word in element.dtypes):
+        element.check(str(tensor.dtype).removeprefix("torch."), "torch.")
+    here = tensor.get_device()
+    if here == ordinal:
+        found.insert(0, FAST["torch_stream"](ordinal))
+    elif here >= 0:
+        raise ElsewhereError(here, ordinal)
+    elif _oddity(tensor) or not tensor.is_pinned():
+        raise UnusableError(_reason(tensor))
+    return tensor.data_ptr() or _if_empty(tensor)
+
+
+def _examine_tensor(tensor: Any) -> None:
+    """Raise UnusableError for a tensor whose elements are not what is at its address."""
+    reason = _oddity(tensor)
+    if reason:
+        raise UnusableError(reason)
+
+
+def _tensor_device(tensor: Any) -> int | None:
+    """Return the ordinal of a tensor's CUDA device, or None."""
+    ordinal: int = tensor.get_device()
+    return None if ordinal < 0 else ordinal
+
+
+def _reason(tensor: Any) -> str:
+    """Return why a tensor has no address that a kernel could use, and what to do."""
+    return _oddity(tensor) or (
+        "its memory was freed"
+        if tensor.is_cuda
+        else f"the tensor is on {tensor.device}, not on a CUDA device; move it there, as with .cuda()"
+    )
+
+
+def _oddity(tensor: Any) -> str | None:
+    """Return why a tensor has no memory of its own, or another value than its memory."""
+    torch = sys.modules["torch"]
+    return next((reason for test, reason in _ODDITIES.items() if test(torch, tensor)), None)
+
+
+_TRACED: Final = "while torch traces, call the kernel as an operator: store.torch_ops(...)"
+_LAYOUT: Final = "has no single block of elements; pass its .values(), or .to_dense()"
+#: What a tensor may be instead of a block of memory, the first that holds, and what to do about it.
+_ODDITIES: Final[dict[Callable[[Any, Any], bool], str]] = {
+    lambda _, tensor: "FakeTensor" in {kind.__name__ for kind in type(tensor).__mro__}: (
+        f"a fake tensor has no memory; {_TRACED}"
+    ),
+    lambda torch, tensor: torch._C._functorch.is_functorch_wrapped_tensor(tensor): (  # noqa: SLF001 - no public test
+        "inside vmap, grad and other transforms of torch.func a tensor has no memory; "
+        "call the kernel as an operator: store.torch_ops(...)"
+    ),
+    lambda torch, tensor: torch._is_functional_tensor(tensor): (  # noqa: SLF001 - no public test
+        f"a functional tensor has no memory; {_TRACED}"
+    ),
+    lambda _, tensor: tensor.is_meta: "a meta tensor has no memory; create it on a CUDA device",
+    lambda _, tensor: tensor.is_nested: f"a nested tensor {_LAYOUT}",
+    lambda torch, tensor: tensor.layout is not torch.strided: f"a sparse tensor, or one of a special layout, {_LAYOUT}",
+    lambda _, tensor: tensor.is_conj(): "its elements are conjugated only when they are read; pass x.resolve_conj()",
+    lambda _, tensor: tensor.is_neg(): "its elements are negated only when they are read; pass x.resolve_neg()",
+    lambda _, tensor: tensor._is_zerotensor(): (  # noqa: SLF001 - no public test
+        "a tensor of zeros that has no memory; pass x.clone()"
+    ),
+}
+
+
+T = TypeVar("T")
+
+_CUDA: Final = 2
+#: Device types whose memory a kernel can reach: CUDA, pinned host, managed (DLDeviceType).
+_REACHABLE: Final = frozenset({_CUDA, 3, 13})
+
+
+def dlpack_device(array: Any) -> int | None:
+    """Return the ordinal of an array's device, None for memory that is on no CUDA device."""
+    kind, ordinal = _dlpack_place(array)
+    return ordinal if kind == _CUDA else None
+
+
+def dlpack_data(array: Any, element: Element) -> tuple[int, Any]:
+    """Return the address of an array, and the capsule that must be held as long as the address is used.
+
+    Raises UnusableError for memory that kernels cannot reach, and what has no capsule; MismatchError.
+    """
+    kind, _ = _dlpack_place(array)
+    if kind not in _REACHABLE:
+        raise UnusableError(f"the array is on DLPack device type {kind}, which kernels cannot reach")
+    tensor, capsule = _dlpack_tensor(array)
+    if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
+        element.check(word_of_dlpack(tensor.code, tensor.bits, tensor.lanes), f"{type_name(array)} of ")
+    return int(tensor.data or 0) + int(tensor.byte_offset), capsule
+
+
+def dlpack_layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | None, int]:
+    """Return shape, strides in elements (None for contiguous ones), what an element is called, and its bytes.
+
+    Raises UnusableError for what has no capsule.
+    """
+    tensor, _capsule = _dlpack_tensor(array)
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
+    word = word_of_dlpack(tensor.code, tensor.bits, tensor.lanes)
+    return shape, strides, word, tensor.bits * tensor.lanes // 8
+
+
+def _dlpack_place(array: Any) -> tuple[int, int]:
+    """Return the type of an array's device and its ordinal. Raises UnusableError for an array that does not tell."""
+
+    def ask() -> tuple[int, int]:
+        kind, ordinal = array.__dlpack_device__()
+        return int(kind), int(ordinal)
+
+    return _dlpack_answer("__dlpack_device__", ask)
+
+
+def _dlpack_tensor(array: Any) -> tuple[_DLTensor, Any]:
+    """Return the structure of an array, and the capsule that it is valid with. Raises UnusableError without one."""
+
+    def ask() -> tuple[int, Any]:
+        try:
+            capsule = array.__dlpack__(stream=-1)  # -1: the launch is ordered by its stream, nothing has to wait
+        except RecursionError:  # it is a RuntimeError, too
+            raise
+        except RuntimeError:  # of JAX, which takes it for a stream's address
+            capsule = array.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        return pointer(capsule, b"dltensor"), capsule
+
+    place, capsule = _dlpack_answer("__dlpack__", ask)
+    return _DLTensor.from_address(place), capsule
+
+
+def _dlpack_answer(method: str, ask: Callable[[], T]) -> T:
+    """Return what a method of an array answers. Raises UnusableError for what that raises, of any class."""
+    try:
+        return ask()
+    except FATAL:
+        raise
+    except Exception as error:
+        raise UnusableError(f"its {method} failed: {type(error).__name__}: {error}") from error
+
+
+class _DLTensor(ctypes.Structure):
+    """``DLTensor``."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
 
 #: Gives an array's address, as a Reader does, if a pointer to such an element takes it.
 Address: TypeAlias = "Callable[[Any, int, Found, Element], Any]"
@@ -87,8 +358,8 @@ def _family_of(arg: Any) -> Family:
     fixed = next((family for kinds, family in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
     if fixed is not None:
         return fixed
-    if tensors.learn(arg):
-        return Family(tensors.address, tensors.device, tensors.examine)
+    if is_tensor(arg):
+        return Family(_tensor_address, _tensor_device, _examine_tensor)
     if _is_cupy(arg):
         return Family(_cupy_address, lambda array: int(array.data.device_id))
     for attribute, family in _PROTOCOLS.items():
@@ -108,8 +379,8 @@ def current_streams(args: Sequence[Any]) -> list[Callable[[int], int]]:
     """Return what tells the current stream on a device of each framework that owns an argument, torch first."""
     found: list[Callable[[int], int]] = []
     args = [arg.array if isinstance(arg, TensorMap) else arg for arg in args]
-    if any(map(tensors.learn, args)):
-        found.append(tensors.FAST["torch_stream"])
+    if any(map(is_tensor, args)):
+        found.append(FAST["torch_stream"])
     if any(map(_is_cupy, args)):
         found.append(_cupy_stream)
     return found
@@ -163,7 +434,7 @@ def _interface_device(array: Any) -> int | None:
     except FATAL:
         raise
     except Exception:  # noqa: BLE001 - as above
-        return dlpack.device(array) if hasattr(array, "__dlpack_device__") else None
+        return dlpack_device(array) if hasattr(array, "__dlpack_device__") else None
 
 
 def _device_at(address: int) -> int | None:
@@ -194,10 +465,10 @@ def _host_address(array: Any, _: int, __: Found, element: Element) -> int:
 
 def _dlpack_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
     """Read an address by DLPack. The memory may be the capsule's alone, which is therefore kept."""
-    device = dlpack.device(array)
+    device = dlpack_device(array)
     if device not in {None, ordinal}:
         raise ElsewhereError(device, ordinal)
-    address, capsule = dlpack.address(array, element)
+    address, capsule = dlpack_data(array, element)
     found.append(capsule)
     return address
 
@@ -236,7 +507,7 @@ _OF_CLASSES: Final[dict[Any, Family]] = {
 _PROTOCOLS: Final = {
     "__cuda_array_interface__": Family(_interface_address, _interface_device),
     "__array_interface__": Family(_host_address, _nowhere),
-    "__dlpack__": Family(_dlpack_address, dlpack.device),
+    "__dlpack__": Family(_dlpack_address, dlpack_device),
     "data_ptr": Family(lambda array, *_: int(array.data_ptr()), _nowhere),
 }
 #: The family of each type that was met, besides None's.

@@ -4,16 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.runtime.launch.unusable import MismatchError
 from hatch_cuda_kernels.signature import lanes_of
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
+
 __all__ = [
-    "ANYTHING", "DLPACK", "WORDS", "Element", "is_masked", "type_name", "word_of_dlpack", "word_of_numpy",
+    "ANYTHING",
+    "DLPACK",
+    "FATAL",
+    "MASKED",
+    "WORDS",
+    "Element",
+    "ElsewhereError",
+    "MismatchError",
+    "UnusableError",
+    "is_masked",
+    "type_name",
+    "word_of_dlpack",
+    "word_of_numpy",
     "word_of_typestr",
-]  # fmt: skip
+]
+
+
+#: What goes on from wherever an argument is read: it is not the argument's fault, and to read it once more, in another
+#: way, would only take longer. A recursion would end at none of its levels.
+FATAL: Final = (MemoryError, RecursionError)
+#: Of an array that says which of its elements count.
+MASKED: Final = "it has a mask, which a kernel does not see; pass the data and the mask as two arguments"
+
+
+class UnusableError(TypeError):
+    """An argument for a pointer is neither an array that the device can access, nor an address, nor None."""
+
+
+class ElsewhereError(UnusableError):
+    """An array is on another device than the one the kernel is launched on."""
+
+    def __init__(self, device: int | None, ordinal: int) -> None:
+        super().__init__(f"it is on device {device}, and the kernel is launched on device {ordinal}")
+
+
+class MismatchError(UnusableError):
+    """An array is not of the elements that the kernel's pointer points to, or may not be written to."""
+
 
 #: By type code and size of the array interface.
 _BY_TYPESTR: Final = {

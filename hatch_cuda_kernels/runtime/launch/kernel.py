@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.runtime.launch.launches import Launches
-from hatch_cuda_kernels.runtime.launch.per_context import PerContext
+from hatch_cuda_kernels.runtime.launch.launch import Launches, PerContext
 from hatch_cuda_kernels.runtime.launch.shapes import Dim, Shape
 from hatch_cuda_kernels.runtime.launch.streams import stream_address
 
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.runtime.launch.facts import KernelAttributes, Occupancy
-    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
+    from hatch_cuda_kernels.runtime.launch.resources import KernelAttributes, Occupancy
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchOptions
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.store.launch_rules import LaunchRule
@@ -67,7 +66,7 @@ class Kernel(PerContext):
     def ruled(self) -> Callable[..., None]:
         """The function that a call without brackets comes to. Raises LaunchError where the manifest states no rule."""
         if self._ruled is None:
-            from hatch_cuda_kernels.runtime.launch.ruled import rule_function  # not every kernel has a rule
+            from hatch_cuda_kernels.runtime.launch.launch_rule import rule_function  # not every kernel has a rule
 
             self._ruled = rule_function(self.name, self._launches, self._find_rule())
         return self._ruled
@@ -92,7 +91,7 @@ class Kernel(PerContext):
         now, on the stream that is current at each call, unless one is stated. Raises what ``launch`` raises; the
         function raises StaleKernelError once its context is gone, for so are the arrays.
         """
-        from hatch_cuda_kernels.runtime.launch.bound import bind_launch  # off the usual path
+        from hatch_cuda_kernels.runtime.launch.launch import bind_launch  # off the usual path
 
         stated: dict[str, Any] = {**options}
         stream = stated.pop("stream", None)
@@ -102,19 +101,19 @@ class Kernel(PerContext):
     @property
     def attributes(self) -> KernelAttributes:
         """What the driver says of the kernel on the current device: registers, shared memory and so on."""
-        from hatch_cuda_kernels.runtime.launch.facts import attributes_of  # off the usual path
+        from hatch_cuda_kernels.runtime.launch.resources import attributes_of  # off the usual path
 
         return attributes_of(self.loaded())
 
     def occupancy(self, block: Dim, shared_mem: int = 0) -> Occupancy:
         """Return how many blocks of this size a multiprocessor of the current device holds at a time."""
-        from hatch_cuda_kernels.runtime.launch.facts import occupancy_of  # off the usual path
+        from hatch_cuda_kernels.runtime.launch.resources import occupancy_of  # off the usual path
 
         return occupancy_of(self.loaded(), Shape.make(self.name, 1, block, shared_mem))
 
     def suggest_block(self, shared_mem: int = 0, limit: int = 0) -> int:
         """Return the threads of a block that keep the current device busiest, at most ``limit`` unless that is 0."""
-        from hatch_cuda_kernels.runtime.launch.facts import suggested_block  # off the usual path
+        from hatch_cuda_kernels.runtime.launch.resources import suggested_block  # off the usual path
 
         return suggested_block(self.loaded(), Shape.make(self.name, 1, 1, shared_mem), limit)
 

@@ -1,26 +1,103 @@
-"""One way to launch a kernel, done with care: in any context, on any device, with any arguments, every error explained.
+"""How a kernel is launched: by a function made for a shape and a stream, or for arguments bound once, and with care.
 
-The generated launch function (see ``generated``) does the usual part of this in a tenth of the time.
+The generated launch function (see ``codegen``) does the usual part of a ``Launch`` in a tenth of the time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+import time
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.driver import add_by_context, cuda, failure, on_device
-from hatch_cuda_kernels.runtime.launch.arguments import Slot
-from hatch_cuda_kernels.runtime.launch.configs import Configs
-from hatch_cuda_kernels.runtime.launch.generated import MISSING, bind_for
-from hatch_cuda_kernels.runtime.launch.streams import checked_address, join
+from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id, failure, on_context, on_device
+from hatch_cuda_kernels.errors import LaunchError, StaleKernelError
+from hatch_cuda_kernels.reentry import not_within_itself
+from hatch_cuda_kernels.runtime.launch.arguments import Signature
+from hatch_cuda_kernels.runtime.launch.arrays import FAST, current_streams
+from hatch_cuda_kernels.runtime.launch.codegen import MISSING, bind_for, compiled_bound
+from hatch_cuda_kernels.runtime.launch.shapes import Configs, Dim, Shape, Slot, flat_sizes
+from hatch_cuda_kernels.runtime.launch.streams import checked_address, join, stream_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Unpack
 
-    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
-    from hatch_cuda_kernels.runtime.launch.per_context import PerContext
-    from hatch_cuda_kernels.runtime.launch.shapes import Shape
+    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
+    from hatch_cuda_kernels.runtime.launch.shapes import LaunchAttributes
 
-__all__ = ["Launch", "Ready", "name_of"]
+
+__all__ = ["Launch", "Launches", "PerContext", "Ready", "bind_launch", "name_of"]
+
+
+class PerContext:
+    """A kernel by the contexts that it is loaded for. Thread-safe."""
+
+    # Not for memory: a hot look-up counts itself in the kernel, and a dictionary of attributes makes that slow.
+    __slots__ = (
+        "__weakref__", "_load", "_loaded", "_lock", "_signature", "functions", "latest", "name", "was_launched",
+    )  # fmt: skip
+
+    def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
+        self.name = name
+        self.latest: Loaded | None = None
+        """How the kernel was loaded last, in whatever context."""
+        self.was_launched = False
+        """Whether a launch was checked in full."""
+        self.functions: dict[int, tuple[int, Any]] = {}
+        """Device and CUfunction by id of the contexts that the kernel is loaded for."""
+        self._load = load
+        self._loaded: dict[int, tuple[Loaded, float]] = {}
+        self._lock = threading.Lock()
+        self._signature: Signature | None = None
+
+    def loaded(self) -> Loaded:
+        """Return the kernel as loaded for the current context, which loads it there the first time.
+
+        Raises what loading raises, and ReentryError for a kernel whose loading asks for it.
+        """
+        context_id = current_context_id()
+        known = self._loaded.get(context_id)
+        return known[0] if known is not None else self._load_for(context_id)
+
+    def is_loaded_for(self, context_id: int) -> bool:
+        """Return whether the kernel is loaded for a context."""
+        return context_id in self._loaded
+
+    @property
+    def everywhere(self) -> list[tuple[Loaded, float]]:
+        """Where the kernel is loaded, and the seconds that each took."""
+        return [*self._loaded.values()]
+
+    @property
+    def signature(self) -> Signature:
+        """The parameters, which are the same everywhere."""
+        if self._signature is None:
+            symbol = (self.latest or self.loaded()).symbol
+            self._signature = Signature(self.name, symbol.params, symbol.types, symbol.names)
+        return self._signature
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The types of the parameters."""
+        return (self.latest or self.loaded()).symbol.params
+
+    def _load_for(self, context_id: int) -> Loaded:
+        with not_within_itself(id(self), f"the kernel {self.name}"), self._lock:
+            known = self._loaded.get(context_id)
+            if known is not None:
+                return known[0]
+            start = time.perf_counter()
+            loaded = self._load()
+            if self.latest is not None and loaded.symbol.differs_in_parameters(self.latest.symbol):
+                raise LaunchError(
+                    f"the parameters of {self.name} have changed since it was loaded; open its store again"
+                )
+            add_by_context(self._loaded, context_id, (loaded, time.perf_counter() - start))
+            add_by_context(self.functions, context_id, (loaded.ordinal, loaded.function))
+            self.latest = loaded
+            return loaded
 
 
 class Ready:
@@ -97,9 +174,9 @@ class Launch:
 
     def refuse(self, status: Any, stream: int | None) -> None:  # CUresult
         """Raise the DriverError for a launch that the driver refused in the current context, with what explains it."""
-        from hatch_cuda_kernels.runtime.launch.refusals import facts  # only for the message
+        from hatch_cuda_kernels.runtime.launch.resources import explain_refusal  # only for the message
 
-        found = facts(self._kernel.loaded(), self._shape, stream or 0)
+        found = explain_refusal(self._kernel.loaded(), self._shape, stream or 0)
         raise failure(f"launching {self._kernel.name}", status, found)
 
     def _enter(self, loaded: Loaded) -> tuple[int, Any, Configs]:
@@ -134,3 +211,131 @@ class Launch:
 def name_of(kernel: PerContext) -> str:
     """Return what the launch functions of a kernel are called where they are called wrongly, as with names."""
     return f"{kernel.name}[grid, block]"
+
+
+def bind_launch(
+    kernel: PerContext, shape: Shape, stated: int | None, args: tuple[Any, ...], stream: Any
+) -> Callable[[], None]:
+    """Return the function that launches with these arguments; see ``Kernel.bind``.
+
+    ``stated`` is the address of ``stream``, any library's object, which lives as long as the function.
+    """
+    launch = Launch(kernel, shape, stated)
+    with on_device(kernel.signature.device(args)):
+        ready = launch.ready(args)
+    if shape.is_empty:
+        return lambda: None
+    now = current_streams(args)
+    then = {stream(ready.loaded.ordinal) for stream in now}
+    ready.kept += (stream,)
+    ready.streams[:] = [stream for stream in ready.streams if stream not in then]  # those that arrays name themselves
+    return _launcher(kernel.name, launch, ready, stated, now if stated is None else [])
+
+
+def _launcher(
+    name: str, launch: Launch, ready: Ready, stated: int | None, now: Sequence[Callable[[int], int]]
+) -> Callable[[], None]:
+    """Return a launch of what is ready; ``now`` tells the current streams of the arrays' frameworks."""
+    driver, loaded, configs, slot = cuda(), ready.loaded, ready.configs, ready.slot
+    cu_launch, success, function = driver.cuLaunchKernelEx, driver.CUresult.CUDA_SUCCESS, loaded.function
+    context_id, current, bound_to = driver.cuCtxGetId, driver.CUcontext(0), loaded.context_id  # NULL: the current one
+    current_stream, others = (now[0], now[1:]) if now else (None, ())
+    params, extra = slot.params, slot.extra
+    ordinal, several = loaded.ordinal, bool(others or ready.streams)
+
+    def go() -> None:
+        if context_id(current)[1] != bound_to:
+            elsewhere()
+            return
+        stream = stated if current_stream is None else current_stream(ordinal)
+        if several:
+            stream = join([*(other(ordinal) for other in others), *ready.streams], stream)
+        status = cu_launch(configs[stream], function, params, extra)[0]
+        if status is not success:
+            launch.refuse(status, stream)
+
+    def elsewhere() -> None:
+        with on_context(bound_to) as there:
+            if not there:
+                message = f"{name} was bound in a context that is gone, and so are its arrays; bind it again"
+                raise StaleKernelError(message)
+            launch.enqueue(ready, [*(stream(ordinal) for stream in now), *ready.streams])
+
+    if several or not (now == [] or current_stream is FAST["torch_stream"]):
+        return go
+    library = FAST["tensor"] if now else None
+    return compiled_bound(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go
+
+
+#: Functions remembered for one kernel; a program that keeps changing shapes starts over.
+_MOST_LAUNCHES: Final = 256
+
+
+class Launches:
+    """What ``kernel[grid, block]`` and ``kernel.launch`` call."""
+
+    def __init__(self, kernel: PerContext) -> None:
+        self.known: dict[Any, Callable[..., None]] = {}
+        """Launch functions by contents of brackets, or by shape, stream and attributes."""
+        self._kernel = kernel
+        self._met: set[Any] = set()
+
+    def of_brackets(self, launch: Any) -> Callable[..., None]:
+        """Return the launch function for the contents of brackets. Raises LaunchError or TypeError."""
+        if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
+            message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
+            raise LaunchError(f"{self._kernel.name}: {message}")
+        if len(launch) == 4:
+            return self.of_options(*launch)
+        if len(launch) == 2 and self._kernel.was_launched and self._is_new(launch):
+            sizes = flat_sizes(self._kernel.name, *launch)
+            if sizes is not None:
+                return partial(self._fresh, sizes)
+        return self._make(launch, None, *launch)
+
+    def _is_new(self, launch: tuple[Any, ...]) -> bool:
+        """Return whether a shape was not asked for before: it costs less to launch once, and more each time."""
+        try:
+            new = launch not in self._met
+        except TypeError:  # a list among the sizes
+            return False
+        if len(self._met) >= _MOST_LAUNCHES:
+            self._met.clear()
+        self._met.add(launch)
+        return new
+
+    @cached_property
+    def _fresh(self) -> Callable[..., None]:
+        """The launch function that takes the sizes as its first argument."""
+
+        def launch(sizes: tuple[int, ...]) -> Launch:
+            return Launch(self._kernel, Shape(sizes[:3], sizes[3:6], sizes[6]), None)  # type: ignore[arg-type]  # seven sizes
+
+        return bind_for(self._kernel.signature, "fresh")(
+            name_of(self._kernel),
+            self._kernel.functions,
+            None,
+            lambda sizes, args: launch(sizes).elsewhere(args),
+            lambda sizes, status, stream: launch(sizes).refuse(status, stream),
+        )
+
+    def of_options(
+        self, grid: Dim, block: Dim, shared_mem: int = 0, stream: Any = None, **attributes: Unpack[LaunchAttributes]
+    ) -> Callable[..., None]:
+        """Return the launch function for a shape and a stream, made once. Raises LaunchError or TypeError."""
+        address = None if stream is None else stream_address(stream)  # that of an object may change
+        key = (grid, block, shared_mem, address, *attributes.items())
+        try:
+            known = self.known.get(key)
+        except TypeError:  # a list among the sizes
+            known = None
+        return known or self._make(key, address, grid, block, shared_mem, **attributes)
+
+    def _make(self, key: Any, stream: int | None, *sizes: Any, **attributes: Any) -> Callable[..., None]:
+        """Return a new launch function, remembered under a key unless that cannot be hashed."""
+        function = Launch(self._kernel, Shape.make(self._kernel.name, *sizes, **attributes), stream).function()
+        if len(self.known) >= _MOST_LAUNCHES:
+            self.known.clear()
+        with suppress(TypeError):  # a list among the sizes
+            self.known[key] = function
+        return function

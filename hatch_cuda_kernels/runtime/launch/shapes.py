@@ -1,7 +1,11 @@
-"""What a launch states besides its arguments: grid, block, shared memory, and the launch attributes of the driver."""
+"""What a launch states besides its arguments: grid, block, shared memory, and the launch attributes of the driver.
+
+The driver is given them as a CUlaunchConfig, and the arguments in a slot; both are packed as cuda.h lays them out.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from contextlib import suppress
 from numbers import Number
@@ -11,13 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.errors import LaunchError
 
-__all__ = ["Dim", "LaunchAttributes", "LaunchOptions", "Shape", "flat_sizes"]
-
-Dim = int | tuple[int, ...]
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import TypedDict
+
+    from hatch_cuda_kernels.runtime.launch.values import Found
 
     class LaunchAttributes(TypedDict, total=False):
         """Options of a launch that not every one has."""
@@ -40,6 +42,12 @@ if TYPE_CHECKING:
         """Dynamic shared memory in bytes; more than 48 KiB is opted in to."""
         stream: Any
         """Any framework's stream, or its address."""
+
+
+__all__ = ["SIZES", "Configs", "Dim", "FreshSlot", "LaunchAttributes", "LaunchOptions", "Shape", "Slot", "flat_sizes"]
+
+
+Dim = int | tuple[int, ...]
 
 
 _MOST: Final = (1 << 32) - 1
@@ -166,3 +174,76 @@ def _sizes(kernel: str, value: Dim, what: str, least: int) -> tuple[int, int, in
         raise LaunchError(f"{kernel}: {what} {value!r} has a size beyond 2**32 - 1, the most that CUDA can be told")
     x, y, z, *_ = (*sizes, 1, 1)
     return x, y, z
+
+
+#: Grid, block, bytes of shared memory and stream.
+SIZES: Final = struct.Struct("7I4xQ")
+#: The same, attributes and their number. A field at a time it takes 10 us.
+_LAYOUT: Final = struct.Struct("7I4xQQI4x")
+_Memory: Final = ctypes.c_char * _LAYOUT.size
+#: Streams whose configuration is remembered for one shape; a program that keeps creating streams starts over.
+_MOST_STREAMS: Final = 64
+
+
+class Slot:
+    """A parameter buffer and what describes it to cuLaunchKernel, at fixed addresses: ``extra`` or ``params``.
+
+    Without parameters, both are NULL: the driver refuses a buffer that is larger than what the kernel takes.
+    """
+
+    __slots__ = ("_extra", "_params", "_size", "buffer", "extra", "found", "params")
+
+    def __init__(self, size: int, offsets: Sequence[int] = ()) -> None:
+        """Describe the buffer as a whole, or with ``offsets`` the parameters one by one."""
+        self.buffer = ctypes.create_string_buffer(size)
+        self.found: Found = []
+        """By readers, of the arguments of one launch; torch's current stream is not among the streams."""
+        self._size = ctypes.c_size_t(size)
+        # CU_LAUNCH_PARAM_BUFFER_POINTER = 1, CU_LAUNCH_PARAM_BUFFER_SIZE = 2, CU_LAUNCH_PARAM_END = 0 (cuda.h)
+        pointers = (1, ctypes.addressof(self.buffer), 2, ctypes.addressof(self._size), 0)
+        self._extra = (ctypes.c_void_p * len(pointers))(*pointers)
+        self.extra = ctypes.addressof(self._extra) if size and not offsets else 0
+        self._params = (ctypes.c_void_p * len(offsets))(*(ctypes.addressof(self.buffer) + at for at in offsets))
+        self.params = ctypes.addressof(self._params) if offsets else 0
+
+
+class FreshSlot(Slot):
+    """A slot with a configuration of its own, for launches whose shape was not seen before."""
+
+    __slots__ = ("config", "memory")
+
+    def __init__(self, size: int, offsets: Sequence[int] = ()) -> None:
+        super().__init__(size, offsets)
+        self.config = cuda().CUlaunchConfig()
+        self.memory = _Memory.from_address(self.config.getPtr())
+
+
+class Configs(dict[int | None, Any]):
+    """Launch configurations of one shape, by stream; None is the default one. They never change: threads share them."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._sizes = (*shape[0], *shape[1], shape[2])
+        attributes = b"" if shape[3:] == _NO_ATTRIBUTES else shape.attributes
+        self._attributes = ctypes.create_string_buffer(attributes, len(attributes)) if attributes else None
+
+    def __missing__(self, stream: int | None) -> Any:  # CUlaunchConfig
+        if len(self) >= _MOST_STREAMS:
+            self.clear()
+        config = cuda().CUlaunchConfig()
+        ctypes.memmove(config.getPtr(), self.pack(stream), _LAYOUT.size)
+        self[stream] = config
+        return config
+
+    @property
+    def packed(self) -> bytes:
+        """The configuration for the default stream; it holds addresses in this object."""
+        return self.pack(None)
+
+    def pack(self, stream: int | None) -> bytes:
+        """Return the configuration for a stream; it holds addresses in this object."""
+        found = self._attributes
+        where, count = (0, 0) if found is None else (ctypes.addressof(found), len(found) // _ATTRIBUTE_BYTES)
+        return _LAYOUT.pack(*self._sizes, stream or 0, where, count)
+
+
+_NO_ATTRIBUTES: Final = (None, False, False, None, None)

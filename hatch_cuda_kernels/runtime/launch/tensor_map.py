@@ -11,17 +11,72 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_device, driver_library, on_device
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
-from hatch_cuda_kernels.runtime.launch.arrays import family, read_address
-from hatch_cuda_kernels.runtime.launch.maps import MAP_BYTES, TensorMap
-from hatch_cuda_kernels.runtime.launch.unusable import UnusableError
-from hatch_cuda_kernels.runtime.launch.views import view_of
+from hatch_cuda_kernels.runtime.launch.arrays import (
+    MAP_BYTES,
+    TensorMap,
+    dlpack_layout,
+    family,
+    is_tensor,
+    read_address,
+)
+from hatch_cuda_kernels.runtime.launch.elements import FATAL, MASKED, UnusableError, word_of_typestr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.views import View
 
-__all__ = ["TensorMap", "tensor_map"]
+__all__ = ["TensorMap", "View", "tensor_map", "view_of"]
+
+
+class View(NamedTuple):
+    """How an array's elements lie, in the array's own order of dimensions."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In bytes."""
+    dtype: str
+    """As numpy and torch call it, such as ``float32`` and ``bfloat16``."""
+    itemsize: int
+
+
+def view_of(array: Any) -> View:
+    """Return how an array's elements lie. Raises UnusableError for what is no array on a device."""
+    if is_tensor(array):
+        size = array.element_size()
+        return View(tuple(array.shape), _bytes((), array.stride(), size), str(array.dtype).rpartition(".")[2], size)
+    try:
+        interface = array.__cuda_array_interface__
+    except FATAL:
+        raise
+    except Exception:  # noqa: BLE001 - JAX's arrays of bfloat16 do not have it, whatever their type says
+        interface = None
+    if interface is not None:
+        return _of_interface(interface)
+    if hasattr(array, "__dlpack__"):
+        shape, strides, dtype, size = dlpack_layout(array)
+        return View(shape, _bytes(shape, strides, size), dtype or "unknown", size)
+    raise UnusableError("neither a tensor, nor an array with __cuda_array_interface__ or DLPack")
+
+
+def _of_interface(interface: dict[str, Any]) -> View:
+    if interface.get("mask") is not None:
+        raise UnusableError(MASKED)
+    shape, typestr = tuple(map(int, interface["shape"])), interface["typestr"]
+    size = int(typestr[2:])
+    stated = interface.get("strides")
+    strides = _bytes(shape, None, size) if stated is None else tuple(map(int, stated))
+    return View(shape, strides, word_of_typestr(typestr) or typestr, size)
+
+
+def _bytes(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
+    """Return strides in bytes; None stands for those of elements that follow each other, the last dimension first."""
+    if strides is not None:
+        return tuple(stride * size for stride in strides)
+    found = [size]
+    for length in reversed(shape[1:]):
+        found.append(found[-1] * length)
+    return tuple(reversed(found))[: len(shape)] if shape else ()
+
 
 #: CUtensorMapDataType by the names of numpy and torch; the last three are float32 in memory.
 _TYPES: Final = {

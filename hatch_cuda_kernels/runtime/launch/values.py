@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
+import struct
 from numbers import Integral
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    import struct
     from collections.abc import Callable
 
     #: What readers find besides values: the streams of arrays, as integers, and what must live until the driver was
@@ -18,10 +19,63 @@ if TYPE_CHECKING:
     #: Turns an argument into a value for struct, for a launch on a device; adds to what was found.
     Reader = Callable[[Any, int, Found], Any]
 
+
 __all__ = [
-    "NUMBERS", "bool_reader", "float_reader", "integer_reader", "objection_to", "remember_type", "small_float_reader",
-    "struct_reader", "vector_reader",
-]  # fmt: skip
+    "NUMBERS",
+    "PACKERS",
+    "bool_reader",
+    "float_reader",
+    "integer_reader",
+    "objection_to",
+    "remember_type",
+    "small_float_reader",
+    "struct_reader",
+    "vector_reader",
+]
+
+
+class _Format(NamedTuple):
+    """A format of IEEE 754's kind."""
+
+    size: int
+    mantissa: int
+    """Bits."""
+    bias: int
+    largest: int
+    """The bits of the largest number."""
+    nan: int
+    infinity: int | None
+    """None for a format without."""
+
+    def pack(self, value: float) -> bytes:
+        """Return the nearest number of the format, ties to even. Raises OverflowError if it is beyond the largest."""
+        sign = int(math.copysign(1, value) < 0) << (8 * self.size - 1)
+        return (sign | self._magnitude(value)).to_bytes(self.size, "little")
+
+    def _magnitude(self, value: float) -> int:
+        if math.isnan(value):
+            return self.nan
+        if math.isinf(value) and self.infinity is not None:
+            return self.infinity
+        exponent = max(math.frexp(value)[1] - 1, 1 - self.bias) if value else 1 - self.bias
+        steps = round(math.ldexp(abs(value), self.mantissa - exponent)) if math.isfinite(value) else self.largest + 1
+        bits = ((exponent + self.bias - 1) << self.mantissa) + steps  # steps carry into the exponent by themselves
+        if bits > self.largest:
+            raise OverflowError("too large for the type")
+        return bits
+
+
+_BFLOAT16: Final = _Format(2, 7, 127, 0x7F7F, 0x7FFF, 0x7F80)
+_E4M3: Final = _Format(1, 3, 7, 0x7E, 0x7F, None)
+_E5M2: Final = _Format(1, 2, 15, 0x7B, 0x7F, 0x7C)
+#: By C++ type.
+PACKERS: Final[dict[str, Callable[[float], bytes]]] = {
+    "__half": struct.Struct("<e").pack,
+    "__nv_bfloat16": _BFLOAT16.pack,
+    "__nv_fp8_e4m3": _E4M3.pack,
+    "__nv_fp8_e5m2": _E5M2.pack,
+}
+
 
 #: Names of fields in the format of a buffer (PEP 3118).
 _NAMES_IN_FORMAT: Final = re.compile(r":[^:]*:")

@@ -1,16 +1,30 @@
-"""Device variables of a kernel's image, set and read from the host or from arrays."""
+"""Device variables of a kernel's image, set and read from the host or from arrays of any library."""
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.driver import add_by_context, check, cuda, current_context_id, outside_captures
-from hatch_cuda_kernels.errors import DriverError, KernelNotFoundError
+from hatch_cuda_kernels.driver import (
+    add_by_context,
+    check,
+    cuda,
+    current_context_id,
+    current_device,
+    on_device,
+    outside_captures,
+)
+from hatch_cuda_kernels.errors import ArgumentError, DriverError, KernelNotFoundError
+from hatch_cuda_kernels.runtime.launch.arrays import dlpack_device, family, is_tensor, read_address
+from hatch_cuda_kernels.runtime.launch.elements import MASKED, UnusableError, is_masked, type_name
+from hatch_cuda_kernels.runtime.launch.streams import checked_address, join, stream_address
+from hatch_cuda_kernels.runtime.launch.values import objection_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
+
 
 __all__ = ["GlobalVariable"]
 
@@ -62,15 +76,11 @@ class GlobalVariable:
         on (default: the current one of the array's framework, else the default stream). Raises ArgumentError for an
         array of another size or that is not contiguous, DriverError.
         """
-        from hatch_cuda_kernels.runtime.launch.copies import copy
-
-        copy(self.name, lambda: self._place()[1:], array, stream, into_variable=True)
+        _copy_with(self.name, lambda: self._place()[1:], array, stream, into_variable=True)
 
     def copy_to(self, array: Any, stream: Any = None) -> None:  # as above
         """Copy the variable into an array of its size. What is said of ``copy_from`` holds here too."""
-        from hatch_cuda_kernels.runtime.launch.copies import copy
-
-        copy(self.name, lambda: self._place()[1:], array, stream, into_variable=False)
+        _copy_with(self.name, lambda: self._place()[1:], array, stream, into_variable=False)
 
     def _place(self) -> _VariablePlace:
         context_id = current_context_id()
@@ -93,3 +103,100 @@ def _look_up(loaded: Loaded, name: str, lowered: str) -> tuple[int, int]:
             raise KernelNotFoundError(name, repr(loaded.image), what="variable") from error
         raise
     return int(address), int(size)
+
+
+class _Span(NamedTuple):
+    """The bytes of an array."""
+
+    address: int
+    size: int
+    on_host: bool
+    keep: Any
+    """What holds them."""
+
+
+def _copy_with(
+    name: str, place: Callable[[], tuple[int, int]], array: Any, stream: Any, *, into_variable: bool
+) -> None:
+    """Copy between a variable and an array of its size; see ``GlobalVariable.copy_from``.
+
+    ``place`` gives the variable's address and size in the current context.
+    """
+    stated = None if stream is None else checked_address(stream_address(stream))
+    try:
+        _copy_between(name, place, array, stated, into_variable=into_variable)
+    except UnusableError as error:
+        raise ArgumentError(f"{name} is not copied with {type_name(array)}: {error}") from error
+
+
+def _copy_between(
+    name: str, place: Callable[[], tuple[int, int]], array: Any, stated: int | None, *, into_variable: bool
+) -> None:
+    on_host = _is_host(array)
+    device = None if on_host else family(array).device(array)  # None, too, where it does not matter which
+    found: list[Any] = []  # streams, and what must live until the copy is with the driver
+    with on_device(device):
+        address, size = place()
+        span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, found)
+        if span.size != size:
+            raise ArgumentError(f"{name} has {size} bytes, the array that was passed has {span.size}")
+        _copy(address, span, join(found, stated) or 0, into_variable=into_variable)
+
+
+def _copy(address: int, span: _Span, stream: int, *, into_variable: bool) -> None:
+    driver = cuda()
+    on = driver.CUstream(stream)
+    target, origin = (address, span.address) if into_variable else (span.address, address)
+    kind = "DtoD" if not span.on_host else "HtoD" if into_variable else "DtoH"
+    call = f"cuMemcpy{kind}Async"
+    check(call, getattr(driver, call)(target, origin, span.size, on))
+    if span.on_host:
+        check("cuStreamSynchronize", driver.cuStreamSynchronize(on))
+
+
+def _is_host(array: Any) -> bool:
+    if is_tensor(array):
+        return not array.is_cuda
+    if hasattr(array, "__cuda_array_interface__"):
+        return False
+    return not hasattr(array, "__dlpack_device__") or dlpack_device(array) is None
+
+
+def _host_span(array: Any, *, writable: bool) -> _Span:
+    if is_tensor(array):
+        array = array.detach().numpy()
+    view = memoryview(array)
+    if objection := objection_to(view):
+        raise UnusableError(objection)
+    if is_masked(array, {}):
+        raise UnusableError(MASKED)
+    if not view.c_contiguous or (writable and view.readonly):
+        raise ArgumentError("the array must be contiguous" + ", and writable" * writable)
+    if view.readonly:
+        held = ctypes.create_string_buffer(view.tobytes(), view.nbytes)
+    else:
+        held = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B") if view.nbytes else view)
+    return _Span(ctypes.addressof(held), view.nbytes, True, held)
+
+
+def _device_span(array: Any, found: list[Any]) -> _Span:
+    """Return the bytes of an array on the current device."""
+    address = read_address(array, current_device().ordinal, found)
+    if is_tensor(array):
+        contiguous, size = array.is_contiguous(), array.numel() * array.element_size()
+    else:
+        contiguous, size = _extent(array.__cuda_array_interface__)
+    if not contiguous:
+        raise ArgumentError("the array must be contiguous")
+    return _Span(address, size, False, array)
+
+
+def _extent(interface: dict[str, Any]) -> tuple[bool, int]:
+    """Return whether the elements follow each other, and their size in bytes."""
+    size = int(interface["typestr"][2:])
+    strides = interface.get("strides")
+    for length, stride in zip(reversed(interface["shape"]), reversed(strides or interface["shape"]), strict=True):
+        if strides and stride != size:
+            return False, 0
+        size *= length
+    return True, size

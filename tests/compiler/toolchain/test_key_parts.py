@@ -27,7 +27,7 @@ from pathlib import Path
 from hatch_cuda_kernels import open_store
 image = open_store(Path(sys.argv[1])).find_image("saxpy", arch="sm_75")
 slow = {"includes.reader", "compiler.job", "compiler.record", "compiler.toolchain.installed"}
-slow |= {"runtime.ladder.notices"}
+slow |= {"runtime.ladder.compile_rungs"}
 loaded = [name for name in slow if f"hatch_cuda_kernels.{name}" in sys.modules]
 print(image.origin, loaded, [name for name in ("logging", "filelock", "platformdirs") if name in sys.modules])
 """

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import check, cuda, on_device
-from hatch_cuda_kernels.runtime.ladder.notices import LOGGER
+from hatch_cuda_kernels.runtime.ladder.compile_rungs import LOGGER
 from hatch_cuda_kernels.threads import TICK_SECONDS, DaemonThreads
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
+
 __all__ = ["WarmUp", "background", "in_context", "tier_up", "warm_up"]
+
 
 T = TypeVar("T")
 
@@ -89,8 +91,8 @@ def warm_up(
 
 def tier_up(request: Request) -> None:
     """Compile the exact CUBIN for the next process, in the background; a failure is only logged."""
-    from hatch_cuda_kernels.runtime.ladder.jit import jit_candidates  # off the fast path
-    from hatch_cuda_kernels.runtime.ladder.recorded import cached_candidates
+    from hatch_cuda_kernels.runtime.ladder.cache_rung import cached_candidates
+    from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_candidates  # off the fast path
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return

@@ -1,6 +1,6 @@
 """The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
 
-The accelerator has the same in C (see ``compiled``).
+Where the accelerator is installed, functions in C take its place (see ``compiled_bind``); they do what these do.
 
 For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
 other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
@@ -44,25 +44,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda
-from hatch_cuda_kernels.runtime.launch.arguments import Slot
-from hatch_cuda_kernels.runtime.launch.compiled import compiled_bind
-from hatch_cuda_kernels.runtime.launch.configs import SIZES, FreshSlot
+from hatch_cuda_kernels.runtime.launch.accelerator import accelerator
+from hatch_cuda_kernels.runtime.launch.arrays import FAST
+from hatch_cuda_kernels.runtime.launch.elements import DLPACK
+from hatch_cuda_kernels.runtime.launch.shapes import SIZES, FreshSlot, Slot
 from hatch_cuda_kernels.runtime.launch.streams import join
-from hatch_cuda_kernels.runtime.launch.tensors import FAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hatch_cuda_kernels.runtime.launch.arguments import Signature
-    from hatch_cuda_kernels.runtime.launch.packing import Packing
+    from hatch_cuda_kernels.runtime.launch.arguments import Packing, Signature
+    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
 
     #: What a function is bound to: its name in errors; by context id, ordinal, function and configurations; a stated
     #: stream; two ways out.
     Bind = Callable[[str, dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
 
-Kind = Literal["current", "stated", "fresh"]
 
-__all__ = ["MISSING", "bind_for"]
+__all__ = ["MISSING", "bind_for", "compiled_bound"]
+
+
+Kind = Literal["current", "stated", "fresh"]
 
 #: Stands for an argument that was not given.
 MISSING: Final = object()
@@ -191,3 +193,80 @@ def _value(index: int, parameter: Packing) -> str:
     if parameter.code == "?":
         return f"{name} if {name}.__class__ is bool else {other}"
     return other if parameter.is_struct else integer
+
+
+def compiled_bind(signature: Signature, *, takes_sizes: bool) -> Callable[..., Callable[..., None]] | None:
+    """Return what makes launch functions for a signature, None without the accelerator, or if it is beyond it."""
+    found = accelerator()
+    packings, size = signature.packings, signature.layout.size
+    if found is None or not _is_within(found.module, packings, size):
+        return None
+    parameters = tuple(map(_described, packings, signature.places, signature.readers))
+    compiled = found.module.Signature(found.context_id, found.launch, size, bool(signature.offsets), join, parameters)
+
+    def bind(
+        name: str, here: dict[int, Any], stated: int | None, otherwise: Callable[..., None], refuse: Callable[..., None]
+    ) -> Callable[..., None]:
+        refuse = partial(_refuse, refuse)
+        launcher = found.module.Launcher(compiled, name, here, stated, otherwise, refuse, takes_sizes)
+        return launcher.launch  # type: ignore[no-any-return]  # its class is in C
+
+    return bind
+
+
+def compiled_bound(
+    loaded: Loaded,
+    config: bytes,
+    slot: Slot,
+    library: type | None,
+    elsewhere: Callable[[], None],
+    refuse: Callable[[Any, int | None], None],
+) -> Callable[[], None] | None:
+    """Return the launch function of bound arguments, None without the accelerator.
+
+    ``library`` is a class of arrays whose library's current stream is taken. What lies at the addresses in ``config``
+    and ``slot`` must live as long as ``elsewhere``.
+    """
+    found = accelerator()
+    if found is None:
+        return None
+    here = loaded.context_id, loaded.ordinal
+    addresses = int(loaded.function), slot.params, slot.extra
+    ways_out = elsewhere, partial(_refuse, refuse)
+    bound = found.module.Bound(found.context_id, found.launch, *here, library, config, *addresses, *ways_out)
+    return bound.launch  # type: ignore[no-any-return]  # its class is in C
+
+
+def _refuse(refuse: Callable[..., None], *given: Any) -> None:
+    """Raise as ``refuse`` does for a status that is a number."""
+    *sizes, status, stream = given
+    refuse(*sizes, cuda().CUresult(status), stream)
+
+
+def _is_within(module: Any, packings: tuple[Packing, ...], size: int) -> bool:
+    """Return whether the accelerator packs such parameters. It knows no half, which only kernels without types have."""
+    return (
+        size <= module.MOST_BYTES
+        and len(packings) <= module.MOST_PARAMETERS
+        and not any(packing.code == "e" for packing in packings)
+    )
+
+
+def _described(packing: Packing, offset: int, reader: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return a parameter as the accelerator takes it (signature.c)."""
+    kind, least, most = _kind(packing)
+    dtypes = tuple(DLPACK[word] for word in packing.element.dtypes)
+    return kind, offset, packing.size, least, most, dtypes, reader
+
+
+def _kind(packing: Packing) -> tuple[str, int, int]:
+    """Return the kind of a parameter, and the range of its integers."""
+    bits = 8 * packing.size
+    if packing.may_be_pointer:
+        return "p", 0, (1 << bits) - 1
+    if packing.is_struct:
+        return "s", 0, 0
+    if packing.is_float or packing.code == "?":
+        return packing.code, 0, 0
+    least = 0 if packing.is_signed is False else -(1 << (bits - 1))
+    return "i", least, (1 << (bits - bool(packing.is_signed))) - 1

@@ -21,15 +21,17 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
-from hatch_cuda_kernels.runtime.launch.generated import MISSING
+from hatch_cuda_kernels.runtime.launch.codegen import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.launches import Launches
+    from hatch_cuda_kernels.runtime.launch.launch import Launches
     from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
+
 __all__ = ["NAMES", "refusal", "rule_function", "rule_texts"]
+
 
 _TEMPLATE: Final = """
 def make(known, find, otherwise, refusal, missing, size, shape):

@@ -9,14 +9,14 @@ from hatch_cuda_kernels.errors import InputError, StoreError, ToolchainError, re
 from hatch_cuda_kernels.image import Candidate, Image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.image import Origin
-    from hatch_cuda_kernels.runtime.ladder.notices import Notice
     from hatch_cuda_kernels.runtime.ladder.request import Request
 
-__all__ = ["cached_candidates", "image_of", "recorded", "recorded_or_made"]
+
+__all__ = ["cached_candidates", "image_of", "recorded"]
 
 
 def cached_candidates(request: Request) -> Iterator[Candidate]:
@@ -53,18 +53,6 @@ def image_of(entry: Entry, origin: Origin) -> Image:
         path=open_cache().path_of(entry),
         kernels=entry.kernels,
     )
-
-
-def recorded_or_made(request: Request, key: str, make: Callable[[Notice], Entry]) -> Image:
-    """Make an image and record it, unless another process is doing so; tell the user, in the notice, whether it was."""
-    from hatch_cuda_kernels.runtime.ladder.notices import Notice  # off the cached path
-
-    notice = Notice(request)
-    entry, made = open_cache().get_or_make(key, lambda: make(notice))
-    image = image_of(entry, "jitted" if made else "cached")
-    if made:
-        notice.compiled(entry.arch, recorded=image.path is not None)
-    return image
 
 
 def _search(request: Request) -> Candidate:

@@ -1,9 +1,9 @@
-"""Why the driver refused a launch: each value that is beyond a limit, with the limit and where it comes from."""
+"""What the driver says of a loaded kernel: attributes, occupancy, and which limit a refused launch exceeds."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import DriverError
@@ -11,13 +11,63 @@ from hatch_cuda_kernels.errors import DriverError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.runtime.launch.loaded import Loaded
+    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
-__all__ = ["facts"]
+
+__all__ = ["KernelAttributes", "Occupancy", "attributes_of", "explain_refusal", "occupancy_of", "suggested_block"]
 
 
-def facts(loaded: Loaded, shape: Shape, stream: int) -> str:
+class KernelAttributes(NamedTuple):
+    """A kernel's resources on a device; sizes are in bytes."""
+
+    registers: int
+    """Of a thread."""
+    shared: int
+    """Static shared memory of a block."""
+    constant: int
+    local: int
+    """Local memory of a thread: spills and arrays."""
+    max_threads: int
+    """Most threads of a block, by its registers and ``__launch_bounds__``."""
+    max_dynamic_shared: int
+    """Dynamic shared memory that has been opted in to."""
+    binary_version: int
+    ptx_version: int
+
+
+class Occupancy(NamedTuple):
+    """How many blocks a multiprocessor holds at a time, and the part of its threads that they are."""
+
+    blocks: int
+    fraction: float
+
+
+def attributes_of(loaded: Loaded) -> KernelAttributes:
+    """Return a kernel's resources. Raises DriverError."""
+    names = ("NUM_REGS", "SHARED_SIZE_BYTES", "CONST_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
+    more = ("MAX_DYNAMIC_SHARED_SIZE_BYTES", "BINARY_VERSION", "PTX_VERSION")
+    return KernelAttributes(*(loaded.attribute(name) for name in (*names, *more)))
+
+
+def occupancy_of(loaded: Loaded, shape: Shape) -> Occupancy:
+    """Return how many blocks of a shape fit. Raises LaunchError or DriverError."""
+    loaded.allow(shape)
+    threads = shape.threads
+    call = cuda().cuOccupancyMaxActiveBlocksPerMultiprocessor(loaded.function, threads, shape.shared_mem)
+    blocks = int(check("cuOccupancyMaxActiveBlocksPerMultiprocessor", call))
+    return Occupancy(blocks, blocks * threads / loaded.device_attribute("MAX_THREADS_PER_MULTIPROCESSOR"))
+
+
+def suggested_block(loaded: Loaded, shape: Shape, limit: int) -> int:
+    """Return the block size that the driver suggests. Raises LaunchError or DriverError."""
+    loaded.allow(shape)
+    call = cuda().cuOccupancyMaxPotentialBlockSize(loaded.function, None, shape.shared_mem, limit)
+    _, block = check("cuOccupancyMaxPotentialBlockSize", call)
+    return int(block)
+
+
+def explain_refusal(loaded: Loaded, shape: Shape, stream: int) -> str:
     """Return what explains that a launch was refused in the current context; empty if nothing does."""
     found: list[str] = []
     for look in (_block, _grid, _shared, _registers, _cluster, _cooperative):
@@ -73,7 +123,7 @@ def _cluster(loaded: Loaded, shape: Shape) -> Iterator[str]:
     if not loaded.device_attribute("CLUSTER_LAUNCH"):
         yield "this device has no clusters (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)"
         return
-    from hatch_cuda_kernels.runtime.launch.configs import Configs
+    from hatch_cuda_kernels.runtime.launch.shapes import Configs
 
     size = shape.cluster[0] * shape.cluster[1] * shape.cluster[2]
     config = Configs(shape._replace(cluster=None))[None]  # the driver refuses to answer for one that is too large
@@ -86,8 +136,6 @@ def _cluster(loaded: Loaded, shape: Shape) -> Iterator[str]:
 def _cooperative(loaded: Loaded, shape: Shape) -> Iterator[str]:
     if not shape.cooperative:
         return
-    from hatch_cuda_kernels.runtime.launch.facts import occupancy_of
-
     each, count = occupancy_of(loaded, shape).blocks, loaded.device_attribute("MULTIPROCESSOR_COUNT")
     blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
     if blocks > each * count:

@@ -1,0 +1,321 @@
+"""Rungs 4 and 5: a compile of the shipped source, and prebuilt PTX or LTO-IR finished to a CUBIN.
+
+With the last, no driver is too old for PTX. ptxas gives the code that a driver would. nvJitLink takes PTX as
+relocatable code, which is slower. A compile tells the user that it runs and why, how long it took, and how to avoid it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hatch_cuda_kernels.arch import isa_refusal
+from hatch_cuda_kernels.cache import Entry, open_cache
+from hatch_cuda_kernels.environment import JIT
+from hatch_cuda_kernels.errors import CompileError, InputError, StoreError, ToolchainError, reason_of
+from hatch_cuda_kernels.image import Candidate
+from hatch_cuda_kernels.runtime.ladder.cache_rung import image_of, recorded
+from hatch_cuda_kernels.versions import release_of, version_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.compiler.job import Finished
+    from hatch_cuda_kernels.image import Finisher, Image, Kind
+    from hatch_cuda_kernels.runtime.ladder.request import Request
+    from hatch_cuda_kernels.store.index import ImageRecord
+
+
+__all__ = ["LOGGER", "Notice", "finished_candidates", "jit_candidates"]
+
+
+LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
+#: Seconds. Shorter compiles are logged as INFO, longer ones as WARNING, which shows without any logging set up.
+_NOTICEABLE: Final = 1.0
+
+
+class Notice:
+    """The log of one request's compile, if it needs one."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._what, self._seconds = "", 0.0
+
+    @contextmanager
+    def compiling(self, arch: SmArch, compiler: str) -> Iterator[None]:
+        """Log the start of the compile in the body, time it, and show progress on a terminal after a second."""
+        self._what = f"{self._request.module.module} ({self._request.kernel.name}) for {arch} with {compiler}"
+        LOGGER.info("compiling %s; %s", self._what, _why(self._request))
+        start = time.perf_counter()
+        with _nvtx_range(f"compile {self._request.kernel.name}"), _progress(f"compiling {self._what}"):
+            yield
+        self._seconds = time.perf_counter() - start
+
+    def compiled(self, arch: SmArch, *, recorded: bool) -> None:
+        """Log the end, once it is known whether the next process has the image, and how to avoid the compile."""
+        level = logging.WARNING if self._seconds > _NOTICEABLE else logging.INFO
+        kept = "recorded for the next process" if recorded else "not recorded, so that each process compiles it again"
+        ship = f"ship {arch}" if self._request.listed else "list the instance in kernels.yaml"
+        advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
+        why = _why(self._request)
+        LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", self._what, self._seconds, kept, why, advice)
+
+
+def _nvtx_range(name: str) -> Any:  # a context manager
+    """Return an NVTX range if the application has imported nvtx, else a context that does nothing."""
+    nvtx = sys.modules.get("nvtx")
+    return nullcontext() if nvtx is None else nvtx.annotate(f"hatch_cuda_kernels: {name}")
+
+
+def _why(request: Request) -> str:
+    if not request.listed:
+        return "the instance is not in the package's kernels.yaml"
+    if request.source.stale:
+        return request.source.stale
+    built = ", ".join(str(record.arch) for record in request.module.images)
+    return f"not prebuilt: the package was built for {built}"
+
+
+def recorded_or_made(request: Request, key: str, make: Callable[[Notice], Entry]) -> Image:
+    """Make an image and record it, unless another process is doing so; tell the user, in the notice, whether it was."""
+    notice = Notice(request)
+    entry, made = open_cache().get_or_make(key, lambda: make(notice))
+    image = image_of(entry, "jitted" if made else "cached")
+    if made:
+        notice.compiled(entry.arch, recorded=image.path is not None)
+    return image
+
+
+@contextmanager
+def _progress(text: str) -> Iterator[None]:
+    """On a terminal, show a line that counts seconds once the body has taken one."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=_count, args=(text, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _count(text: str, done: threading.Event) -> None:
+    start = time.monotonic()
+    shown = done.wait(_NOTICEABLE)
+    if shown:
+        return
+    while not done.wait(0.2):
+        sys.stderr.write(f"\r{text} ... {time.monotonic() - start:.0f} s")
+        sys.stderr.flush()
+    sys.stderr.write("\r\x1b[K")
+    sys.stderr.flush()
+
+
+def jit_candidates(request: Request) -> Iterator[Candidate]:
+    """Yield the compile that would serve this device; ``get`` runs it."""
+    damage = None
+    try:
+        refusal = request.compile_refusal or _compiler_refusal(request)
+    except StoreError as error:
+        damage, refusal = error, reason_of(error)
+    if refusal is not None:
+        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=refusal, damage=damage)
+        return
+    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # off the cached path
+
+    reason = f"compiled from {', '.join(request.module.sources)} by NVRTC {current_toolchain().nvrtc}"
+    yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=lambda: _jit(request))
+
+
+def _compiler_refusal(request: Request) -> str | None:
+    """Return why this request is not compiled here, or None. Raises StoreError for damage of what would be."""
+    from hatch_cuda_kernels.compiler.toolchain.installed import supports_arch  # off the cached path
+    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
+
+    arch = request.arch
+    try:
+        toolchain = current_toolchain()
+        request.source.key(arch, request.instance, toolchain)
+        request.source.check()
+        return None if supports_arch(arch, toolchain.release) else f"NVRTC {toolchain.nvrtc} does not know {arch}"
+    except InputError as error:
+        request.source.check()  # what is wrong with the source may be wrong in the index alone
+        return reason_of(error)
+    except ToolchainError as error:
+        return reason_of(error)
+
+
+def _jit(request: Request) -> Image:
+    """Compile to a CUBIN and record it, unless another process is doing so. Raises CompileError with NVRTC's log."""
+    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
+
+    key = request.source.key(request.arch, request.instance, current_toolchain())
+    return recorded_or_made(request, key, partial(_compile, request))
+
+
+def _compile(request: Request, notice: Notice) -> Entry:
+    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # only in the one that compiles
+
+    toolchain = load_toolchain()  # says what to install if it is missing
+    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+    from hatch_cuda_kernels.compiler.record import entry_of
+
+    source = request.source
+    used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
+    job = keyed if used is toolchain else source.job(request.arch, request.instance, as_here=True)
+    with notice.compiling(job.arch, f"NVRTC {toolchain.nvrtc}"):
+        while True:
+            try:
+                compiled = replace(compile_job(job), toolchain=keyed.toolchain(used))
+                break
+            except CompileError as error:
+                further = source.job_after(error, request.arch, request.instance)
+                if further is None:
+                    raise
+                job = further
+        return entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
+
+
+_FINISHERS: Final[dict[Kind, tuple[Finisher, ...]]] = {"ptx": ("ptxas", "nvjitlink"), "ltoir": ("nvjitlink",)}
+_SLOWER: Final = " as relocatable code, up to 1.5 times slower"
+
+
+class _Tool(NamedTuple):
+    """What can finish an image here."""
+
+    finisher: Finisher
+    version: str
+    name: str
+    refusal: str | None = None
+    """Why it cannot, after all."""
+    path: Path | None = None
+    """Where ptxas is."""
+
+
+def finished_candidates(request: Request) -> Iterator[Candidate]:
+    """Yield the CUBIN that was made, or would be made, of each prebuilt PTX or LTO-IR that suits the device."""
+    for record, arch in _inputs(request):
+        known = _recorded(request, record, arch)
+        refusal = _refusal(request, record)
+        if known is not None:
+            yield known
+        elif refusal is not None:
+            yield Candidate("jitted", arch, "cubin", accepted=False, reason=refusal)
+        else:
+            yield from (_candidate(request, record, arch, tool) for tool in _tools(record))
+
+
+def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
+    """Yield each image that can be finished, LTO-IR first, and the architecture of the result."""
+    if not request.listed or request.source.stale:
+        return
+    records = [record for record in request.module.images if record.kind != "cubin"]
+    for record in sorted(records, key=lambda record: (record.kind, record.arch.preference(request.capability))):
+        if record.arch.refusal(request.capability) is None and request.kernel.lowered not in record.lacks:
+            # A suffix freezes the code to its device or family, so the result keeps it.
+            exact = record.arch.capability == request.capability
+            yield record, record.arch.real if exact else request.arch.plain
+
+
+def _recorded(request: Request, record: ImageRecord, arch: SmArch) -> Candidate | None:
+    """Return the CUBIN that an earlier process made of an image, or None; ptxas's comes before nvJitLink's."""
+    for finisher in _FINISHERS[record.kind]:
+        known = recorded(request, request.source.finished_key(record, arch, finisher))
+        if known is not None:
+            return known._replace(reason=f"{known.reason}{_slower(record, finisher)}") if known.accepted else known
+    return None
+
+
+def _refusal(request: Request, record: ImageRecord) -> str | None:
+    """Return why an image is not finished, whatever there is to do it, or None."""
+    if request.compile_refusal is not None:
+        return request.compile_refusal
+    unknown = record.kind != "ptx" or isa_refusal(record.ptx_isa, request.driver, "the driver") is not None
+    return None if unknown or request.refused(record.sha256) else "the driver assembles this PTX itself"
+
+
+def _candidate(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Candidate:
+    made = f"{record.arch} {record.kind} finished by {tool.name}{_slower(record, tool.finisher)}"
+    get = partial(_finish, request, record, arch, tool)
+    return Candidate("jitted", arch, "cubin", tool.refusal is None, tool.refusal or made, get)
+
+
+def _slower(record: ImageRecord, finisher: Finisher) -> str:
+    return _SLOWER if (record.kind, finisher) == ("ptx", "nvjitlink") else ""
+
+
+def _tools(record: ImageRecord) -> Iterator[_Tool]:
+    """Yield what there is to finish an image, best first: a ptxas that can read it, and nvJitLink in any case."""
+    if record.kind == "ptx":
+        yield from _assemblers(record.ptx_isa)
+    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version  # a large library
+
+    try:
+        release = nvjitlink_version()
+    except ToolchainError as error:
+        yield _Tool("nvjitlink", "", "nvJitLink", error.message)
+        return
+    version = version_text(release)
+    yield _Tool("nvjitlink", version, "nvJitLink", isa_refusal(record.ptx_isa, release, f"nvJitLink {version}"))
+
+
+def _assemblers(isa: tuple[int, int]) -> Iterator[_Tool]:
+    from hatch_cuda_kernels.compiler.toolchain.assembler import installed_ptxas  # runs programs
+
+    for found in installed_ptxas():
+        if isa_refusal(isa, release_of(found.version), "ptxas") is None:
+            yield _Tool("ptxas", found.version, f"ptxas {found.version}", path=found.path)
+            return
+
+
+def _finish(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Image:
+    """Finish an image and record it, unless another process is doing so. Raises CompileError."""
+    key = request.source.finished_key(record, arch, tool.finisher)
+    return recorded_or_made(request, key, partial(_finish_now, request, record, arch, tool))
+
+
+def _finish_now(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool, notice: Notice) -> Entry:
+    start = time.perf_counter()
+    with notice.compiling(arch, tool.name):
+        done = _made(request, record, arch, tool)
+    return Entry(
+        key=request.source.finished_key(record, arch, tool.finisher),
+        module=request.module.module,
+        kind="cubin",
+        arch=arch,
+        image=done.image,
+        kernels=(),
+        globals=(),
+        resources={},
+        ptx_isa=record.ptx_isa,
+        toolchain={tool.finisher: tool.version, "headers": ""},
+        log="",
+        created=Entry.now(),
+        seconds=time.perf_counter() - start,
+        wanted=request.kernel.name,
+    )
+
+
+def _made(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Finished:
+    data, module = request.read(record).data, request.module.module
+    options = request.source.recipe().options
+    if tool.path is not None:
+        from hatch_cuda_kernels.compiler.ptxas import assemble
+
+        return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
+    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a large library
+
+    keep = request.source.kept_variables(record)
+    given = LinkInput(data, record.kind, module)
+    return link(given, arch=arch, options=options, name=module, keep=keep)
