@@ -85,10 +85,13 @@ def in_both_themes(picture: re.Match[str]) -> str:
 
 
 def first_screen() -> str:
-    """Return what the README shows between its first commands and its limits."""
+    """Return the README's gains, its look and its start."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    shown = text[text.index("| what you gain") : text.index("\n## Limits")]
-    return "## What you gain\n\n" + shown.replace("](docs/", "](").replace('"docs/', '"')
+    gains, start = (
+        text[text.index(begin) : text.index(end)]
+        for begin, end in (("| what you gain", "\n## What is in the wheel"), ("\n## Start", "\n## Limits"))
+    )
+    return f"## What you gain\n\n{gains}{start}".replace("](docs/", "](").replace('"docs/', '"')
 
 
 def navigation(index: str) -> str:

@@ -107,7 +107,7 @@ def _directive(declaration: Declared, text: str = "", owner: str | None = None) 
     node, name = declaration.node, f"{owner}.{declaration.name}" if owner else declaration.name
     kind, argument, options = _object(node, name, member=owner is not None)
     members = "".join(_directive(member, owner=declaration.name) for member in declaration.members)
-    content = "\n\n".join(filter(None, (_sentence(declaration.comment), text.strip(), members.strip())))
+    content = "\n\n".join(filter(None, (_sentence(declaration.comment), _bases(node), text.strip(), members.strip())))
     fence = "`" * (3 + max(len(ticks) for ticks in re.findall(r"`*", content)))
     marked = "".join(f":{option}: {value}\n" for option, value in options.items())
     return f"{fence}{{py:{kind}}} {argument}\n{marked}\n{content}\n{fence}\n\n"
@@ -139,6 +139,12 @@ def _signed(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, marks: set[
     options |= {"classmethod": ""} if "classmethod" in marks else {}
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"{name}({ast.unparse(node.args)}){returns}", options
+
+
+def _bases(node: ast.stmt) -> str:
+    """Return what a class derives from, in words."""
+    bases = [f"`{ast.unparse(base)}`" for base in node.bases] if isinstance(node, ast.ClassDef) else []
+    return f"Derives from {' and '.join(bases)}." if bases else ""
 
 
 def _sentence(comment: str) -> str:

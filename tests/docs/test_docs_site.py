@@ -63,7 +63,8 @@ def visit(site):
 def test_the_site_lists_every_page(site):
     """Each page can be reached from each, with the README's gains and look, and the names of files."""
     index = (site / "index.html").read_text()
-    assert "[tool.hatch.build.hooks.cuda-kernels]" in index, "the first screen of the README"
+    assert "from starting Python to the first result" in index, "what the README says one gains"
+    assert "[tool.hatch.build.hooks.cuda-kernels]" in index, "how it looks there"
     assert "src/mylib/__init__.py</span>" in (site / "tutorial.html").read_text(), "the name of a file"
     for page in DOCS.rglob("*.md"):
         name = page.relative_to(DOCS).with_suffix(".html").as_posix()

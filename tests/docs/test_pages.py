@@ -18,6 +18,12 @@ from hatch_cuda_kernels import cli
 from hatch_cuda_kernels.manifest import parse_manifest
 
 
+@pytest.mark.parametrize(("page", "most"), [(README, 9000), (ROOT / "CHANGELOG.md", 6000)], ids=["README", "CHANGELOG"])
+def test_what_a_visitor_reads_first_is_short(page, most):
+    """Details are on pages of their own; the changelog of a version says what one can do with it."""
+    assert len(page.read_bytes()) <= most
+
+
 def test_every_fence_is_read():
     """No fence is missed because it is written another way."""
     for page in PAGES:
