@@ -203,10 +203,14 @@ class MacroTable:
         return after
 
     def merge(self, branches: Sequence[dict[str, tuple[Macro | None, ...]]]) -> None:
-        """Let hold what any of some branches leaves; one without a change stands for the state before."""
+        """Let hold what any of some branches leaves; one without a change stands for the state before.
+
+        Where nothing is known of one, nothing is known of all.
+        """
         for name in dict.fromkeys(name for branch in branches for name in branch):
             before = self.now(name)
-            self.set(name, tuple(dict.fromkeys(one for branch in branches for one in branch.get(name, before))))
+            found = [branch.get(name, before) for branch in branches]
+            self.set(name, tuple(dict.fromkeys(one for some in found for one in some)) if all(found) else ())
 
 
 class Expander:

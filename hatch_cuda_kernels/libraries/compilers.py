@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp import UNKNOWN_VALUE, Macro, MacroTable, parse_define
-from hatch_cuda_kernels.libraries.table import is_toolkit_macro, telling_words
+from hatch_cuda_kernels.libraries.table import is_toolkit_macro, table, telling_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,16 +66,19 @@ def shared_macros(std: str) -> Mapping[str, tuple[Macro | None, ...]]:
     version = {"c++14": "201402L", "c++17": "201703L", "c++20": "202002L"}[std]
     known = {**_PLAIN, "__cplusplus": version}
     found: dict[str, tuple[Macro | None, ...]] = {name: (parse_define(name, value),) for name, value in known.items()}
-    return found | dict.fromkeys(_OTHERS, (None,)) | {name: (_opaque(name),) for name in _UNKNOWN}
+    unknown = (*_UNKNOWN, *table("cuda")["macros"]["predefined"])
+    return found | dict.fromkeys(_OTHERS, (None,)) | {name: (_opaque(name),) for name in unknown}
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
     """Return the macros that NVRTC has before a source; nothing is known of those that a header may bring."""
     words = telling_words()
     given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
-    absent: dict[str, tuple[Macro | None, ...]] = dict.fromkeys(nvcc_macros().keys() - words, (None,))
+    shared = table("cuda")["macros"]["nvrtc"]
+    absent: dict[str, tuple[Macro | None, ...]] = dict.fromkeys(nvcc_macros().keys() - words - {*shared}, (None,))
+    defined = {name: (_opaque(name),) for name in shared}
     return MacroTable(
-        {**absent, **shared_macros(std), **given},
+        {**absent, **defined, **shared_macros(std), **given},
         lambda name: name in words or may_be_defined(name) or is_toolkit_macro(name),
     )
 
