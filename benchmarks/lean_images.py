@@ -23,7 +23,7 @@ from build_sources import write_project
 from machine_code import code, difference
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
@@ -112,9 +112,9 @@ def row(subject: Subject, arch: str) -> dict[str, Any] | None:
         recipe = module.recipe
         (unit,) = recipe.units(read_recipe(recipe, subject.root))
         target, start = SmArch.parse(arch), time.perf_counter()
-        own = compile_job(recipe.compile_job(unit, target, ("cubin",), finisher="nvrtc")).images["cubin"]
+        own = run_job(recipe.compile_job(unit, target, ("cubin",), finisher="nvrtc")).images["cubin"]
         between = time.perf_counter()
-        lean = compile_job(recipe.compile_job(unit, target, ("cubin",), finisher="ptxas")).images["cubin"]
+        lean = run_job(recipe.compile_job(unit, target, ("cubin",), finisher="ptxas")).images["cubin"]
     except HatchCudaKernelsError:
         return None
     return {

@@ -12,18 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.compiler.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import spelled_without_archs
 from hatch_cuda_kernels.plan import arch_warnings, check_release, learn, make_plan, open_reader
-from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
-from hatch_cuda_kernels.pool.progress import open_progress
+from hatch_cuda_kernels.pool import find_fresh, find_missing, open_progress
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import STORE_FOLDER
-from hatch_cuda_kernels.store.packing import packed_before
-from hatch_cuda_kernels.store.promises import check_built
-from hatch_cuda_kernels.store.writer import prepare_place, write_store
+from hatch_cuda_kernels.store import STORE_FOLDER, check_built, prepare_place, read_blocks, write_store
 from hatch_cuda_kernels.terminal import counted, fitted, printable, text_table
 from hatch_cuda_kernels.threads import DaemonThreads
 
@@ -34,8 +30,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.pool.compilation import Progress
-    from hatch_cuda_kernels.store.module import BuiltModule
+    from hatch_cuda_kernels.pool import Progress
+    from hatch_cuda_kernels.store import BuiltModule
 
 __all__ = ["BuildReport", "build_kernels", "build_store", "render_report"]
 
@@ -105,7 +101,7 @@ def build_store(
     start = time.perf_counter()
     prepare_place(out)
     # While the sources are read: lzma runs without the GIL.
-    before = None if editable else DaemonThreads(1).submit(packed_before, out)
+    before = None if editable else DaemonThreads(1).submit(read_blocks, out)
     reader = open_reader(manifest)
     plan = make_plan(manifest, reader)
     warnings = [*check_release(manifest), *arch_warnings(plan)]
@@ -115,7 +111,7 @@ def build_store(
     problems: list[Problem] = []
     compiled: frozenset[str] = frozenset()
     while missing := find_missing(plan, fresh := {**fresh, **made}):
-        from hatch_cuda_kernels.pool.compilation import compile_missing  # a rebuild needs none of it
+        from hatch_cuda_kernels.pool import compile_missing  # a rebuild needs none of it
 
         compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
         made, problems, failures, keys = compile_now(missing, fresh, toolchain, cache, warn=warnings.append)

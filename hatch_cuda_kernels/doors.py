@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 
 TYPE_CHECKING = False
@@ -19,8 +18,6 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], 
     def look_up(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
-        setattr(sys.modules[package], name, value)
-        return value
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
 
     return look_up

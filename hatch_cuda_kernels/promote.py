@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest import append_item, has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.patterns import match
-from hatch_cuda_kernels.store.source import ModuleSource
+from hatch_cuda_kernels.store import ModuleSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.store.index import ModuleIndex
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import ModuleIndex, StoreReader
 
 __all__ = ["Miss", "Promotion", "Wanted", "find_misses", "promote"]
 

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler.recipe import Recipe
-from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recipe
-from hatch_cuda_kernels.compiler.record import entry_of
+from hatch_cuda_kernels.compiler import Recipe, entry_of, further_levels, read_recipe
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.image import Image, Kind
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
-    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler import CompileJob
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
@@ -227,12 +225,12 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
 
     def compile_now() -> Entry:
         """Compile, with more cut of the source as often as NVRTC asks for it: the same each time, so of one key."""
-        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
+        from hatch_cuda_kernels.compiler import run_job  # loads NVRTC
 
         shown = sources
         while True:
             try:
-                return entry_of(job, kind, compile_job(request.job(shown)))
+                return entry_of(job, kind, run_job(request.job(shown)))
             except CompileError as error:
                 further = request.read_after(shown, error)
                 if further is None:
@@ -241,7 +239,7 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
 
     made = True
     if use_cache:
-        from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # only for the key
+        from hatch_cuda_kernels.compiler.toolchain import current_toolchain  # only for the key
 
         entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
     else:
@@ -304,7 +302,7 @@ def _arch(arch: object) -> SmArch:
 
 def _known() -> str:
     """Return in words which architectures there are, as far as an NVRTC is found."""
-    from hatch_cuda_kernels.compiler.toolchain.libraries import known_numbers
+    from hatch_cuda_kernels.compiler.toolchain import known_numbers
 
     with suppress(ToolchainError):
         return f"; {known_numbers()}"

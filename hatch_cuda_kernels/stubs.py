@@ -11,7 +11,7 @@ from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.execution_space import DeclaredParameter
 from hatch_cuda_kernels.names import base_name, listed_module, plain_name, python_names
 from hatch_cuda_kernels.patterns import fill
-from hatch_cuda_kernels.store.launch_rules import find_rule
+from hatch_cuda_kernels.store import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.store.module import BuiltModule
+    from hatch_cuda_kernels.store import BuiltModule
 
 __all__ = ["stubs_state", "write_stubs"]
 

@@ -49,7 +49,7 @@ def isolation(tmp_path_factory):
     Builds compile in threads of this process: a worker process costs as much as ten small compiles. Tests about workers
     ask for ``worker_processes``.
     """
-    from hatch_cuda_kernels.pool.apart import compile_here
+    from hatch_cuda_kernels.compiler.nvrtc import run_job
     from hatch_cuda_kernels.pool.executors import default_workers
     from hatch_cuda_kernels.threads import DaemonThreads
 
@@ -62,7 +62,7 @@ def isolation(tmp_path_factory):
             "hatch_cuda_kernels.pool.compile_all.local_executor",
             lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
         )
-        patch.setattr("hatch_cuda_kernels.port.trials.compile_apart", lambda job, _seconds: compile_here(job))
+        patch.setattr("hatch_cuda_kernels.port.trials.compile_apart", lambda job, _seconds: run_job(job))
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
         yield
 

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.child_process import ChildProcess
 from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions, assembler_flags, extra_refusal
@@ -61,7 +61,7 @@ def ptx(tmp_path_factory):
     """Return the source's PTX."""
     root = tmp_path_factory.mktemp("extra")
     (root / "k.cu").write_text(SOURCE)
-    return compile_job(job_of(root, kinds=("ptx",))).images["ptx"]
+    return run_job(job_of(root, kinds=("ptx",))).images["ptx"]
 
 
 @pytest.mark.parametrize("flag", slow_but(PTXAS_FLAGS[::4], PTXAS_FLAGS))

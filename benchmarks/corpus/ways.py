@@ -22,7 +22,7 @@ import yaml
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.link_faults import undefined_symbols
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
@@ -168,7 +168,7 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
     try:
         (planned,) = make_plan(parse_manifest(text, root=root))
         if planned.finishing:
-            return Attempt(len(compile_job(planned.finishing[0]).kernels))
+            return Attempt(len(run_job(planned.finishing[0]).kernels))
         found = planned.jobs[0]
         refused = {} if not found.names or way.ported else refused_instances(Project(root), text, found.arch)
         left = tuple(name for name in found.names if name not in refused)
@@ -186,14 +186,14 @@ def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any],
 def _image(recipe: Recipe, job: CompileJob, root: Path) -> Compiled:
     """Return what a compile gives, together with the other sources of the project that define what it lacks."""
     try:
-        return compile_job(job)
+        return run_job(job)
     except CompileError as error:
         lacking = undefined_symbols(error.log)
         others = other_sources(recipe, Project(root), job.arch, _files(root)) if lacking else None
         if not others:
             raise
         linked = replace(recipe, sources=(*recipe.sources, *others))
-        return compile_job(linked.job(read_recipe(linked, root), job.arch, ("cubin",)))
+        return run_job(linked.job(read_recipe(linked, root), job.arch, ("cubin",)))
 
 
 def _without_paths(log: str, job: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.pool.progress import open_progress
-from hatch_cuda_kernels.store.package import opened
+from hatch_cuda_kernels.store.package import open_package
 from hatch_cuda_kernels.verify import verify_store
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def build(project: Project, checkouts: Path, folder: Path, jobs: int | None) -> 
     found |= _counts(report)
     if project.python:
         found["python"] |= _listed(written, report)
-    with opened(str(folder / "store")) as reader:
+    with open_package(str(folder / "store")) as reader:
         verification = verify_store(reader)
     return found | {"problems": [str(problem) for problem in verification.problems]}
 

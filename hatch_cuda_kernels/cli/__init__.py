@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import is_quiet, print_json, quieted, show_error, show_hint, show_warning
 from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion
-from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
 
 if TYPE_CHECKING:

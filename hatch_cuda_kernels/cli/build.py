@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_manifest, arch_text, manifest_path
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_warning
 from hatch_cuda_kernels.environment import EXECUTOR
-from hatch_cuda_kernels.store.index import STORE_FOLDER
+from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> int:
         render_report,
     )
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.pool.executors import choose_executor
-    from hatch_cuda_kernels.pool.progress import open_progress
+    from hatch_cuda_kernels.pool import choose_executor, open_progress
 
     manifest = load_manifest(manifest_path(args))
     manifest = manifest.for_archs(args.arch) if args.arch else manifest
@@ -105,7 +104,7 @@ def _positive(text: str) -> int:
 
 
 def _executor(text: str) -> str:
-    from hatch_cuda_kernels.pool.executors import is_executor
+    from hatch_cuda_kernels.pool import is_executor
 
     if not is_executor(text):
         raise argparse.ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")

@@ -97,7 +97,7 @@ def run_clear(args: argparse.Namespace) -> int:
 
 def run_export(args: argparse.Namespace) -> int:
     """Write every entry into a bundle."""
-    from hatch_cuda_kernels.cache.bundle import export_bundle  # zipfile takes a while
+    from hatch_cuda_kernels.cache import export_bundle  # zipfile takes a while
 
     count = export_bundle(_cache(), args.bundle)
     return _show(
@@ -107,7 +107,7 @@ def run_export(args: argparse.Namespace) -> int:
 
 def run_import(args: argparse.Namespace) -> int:
     """Read the entries of a bundle into the cache, those whose digests are right."""
-    from hatch_cuda_kernels.cache.bundle import import_bundle  # zipfile takes a while
+    from hatch_cuda_kernels.cache import import_bundle  # zipfile takes a while
 
     count = import_bundle(_cache(), args.bundle)
     return _show(

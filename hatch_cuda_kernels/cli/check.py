@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plan import PlannedModule
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _toolchain() -> tuple[Toolchain | None, list[str]]:
     """Return the toolchain found here; None, and a warning, if NVRTC is not installed."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
 
     try:
         return load_toolchain(), []
@@ -90,7 +90,7 @@ def _toolchain() -> tuple[Toolchain | None, list[str]]:
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
     """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache
-    from hatch_cuda_kernels.pool.fresh import find_fresh
+    from hatch_cuda_kernels.pool import find_fresh
 
     return {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
 

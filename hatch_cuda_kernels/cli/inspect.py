@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.terminal import counted, fitted, text_table
@@ -31,11 +31,10 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
     from hatch_cuda_kernels.report import add_packed, file_sizes, total_size  # others do not need it
-    from hatch_cuda_kernels.store.contents import contents, extract_images
-    from hatch_cuda_kernels.store.package import opened
+    from hatch_cuda_kernels.store import extract_images, list_contents, open_package
 
-    with opened(args.package) as reader:
-        data = contents(reader)
+    with open_package(args.package) as reader:
+        data = list_contents(reader)
         files = file_sizes(args.package, reader.folder)
         add_packed(data, files)
         written = [] if args.extract is None else extract_images(reader, args.extract)

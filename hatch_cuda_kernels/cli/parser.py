@@ -11,7 +11,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hatch_cuda_kernels.cli.messages import print_json, show_error, show_hint
-from hatch_cuda_kernels.compiler.toolchain.origin import documentation
+from hatch_cuda_kernels.compiler.toolchain import documentation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

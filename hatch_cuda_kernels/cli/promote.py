@@ -36,14 +36,14 @@ def run(args: argparse.Namespace) -> int:
     """Print the patch; the status is 1 if something recorded cannot be written into the manifest."""
     from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
     from hatch_cuda_kernels.promote import find_misses
-    from hatch_cuda_kernels.store.package import opened
+    from hatch_cuda_kernels.store import open_package
 
     cache = open_cache()
-    with opened(args.package) as reader:
+    with open_package(args.package) as reader:
         misses = find_misses(reader, cache)
     promotion = _promotion(args, misses)
     if args.bundle is not None:
-        from hatch_cuda_kernels.cache.bundle import export_bundle  # zipfile takes a while
+        from hatch_cuda_kernels.cache import export_bundle  # zipfile takes a while
 
         export_bundle(cache, args.bundle, keys={miss.key for miss in misses})
     if promotion is not None and args.apply:

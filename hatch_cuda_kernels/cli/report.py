@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _open(package: str, timings: Timings | None = None) -> PackageFacts:
     from hatch_cuda_kernels.report import read_package
-    from hatch_cuda_kernels.store.package import opened
+    from hatch_cuda_kernels.store import open_package
 
-    with opened(package) as reader:
+    with open_package(package) as reader:
         return read_package(reader, timings)
 
 

@@ -42,11 +42,11 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print every check with the problems it found; the status is 1 if there are any."""
-    from hatch_cuda_kernels.store.package import opened
+    from hatch_cuda_kernels.store import open_package
     from hatch_cuda_kernels.verify import verify_store  # one command needs it
 
     wheel = Path(args.package) if args.package.endswith(".whl") else None
-    with opened(args.package) as reader:
+    with open_package(args.package) as reader:
         verification = verify_store(reader, _demands(args), wheel=wheel)
     if args.json:
         checks = [result.to_json() for result in verification.results]

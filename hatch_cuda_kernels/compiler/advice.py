@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler.gnu_syntax import advice_on_syntax
 from hatch_cuda_kernels.compiler.ignored import advice_on_ignored
 from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
-from hatch_cuda_kernels.compiler.missing_header import missing_header
-from hatch_cuda_kernels.compiler.output.demangle import demangled
+from hatch_cuda_kernels.compiler.missing_header import header_advice
+from hatch_cuda_kernels.compiler.output import demangled
 from hatch_cuda_kernels.compiler.target_faults import advice_on_target
-from hatch_cuda_kernels.compiler.toolchain.libraries import known_numbers
+from hatch_cuda_kernels.compiler.toolchain import known_numbers
 from hatch_cuda_kernels.libraries import cpp20_names, header_of, is_host_call, is_torch_name, std_names
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.compiler.output import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
     from hatch_cuda_kernels.execution_space import SourceChange
 
@@ -78,7 +78,7 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
         return _OTHER_COMPILER
     if ignored := advice_on_ignored(found.message):
         return ignored
-    header = missing_header(found, computed=program.computed, release=release)
+    header = header_advice(found, computed=program.computed, release=release)
     if header is not None:
         return header
     unresolved = _UNRESOLVED.match(found.message)

@@ -6,13 +6,13 @@ import difflib
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.advice import advice
-from hatch_cuda_kernels.compiler.output.log import bad_names, parse_log
+from hatch_cuda_kernels.compiler.output import bad_names, parse_log
 from hatch_cuda_kernels.names import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.compiler.output import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
 
 __all__ = ["name_faults", "source_faults"]

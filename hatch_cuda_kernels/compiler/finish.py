@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.link_faults import check_inputs, explain_refusal
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.ptx import read_ptx
+from hatch_cuda_kernels.compiler.output import read_cubin, read_ptx
 from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.names import found_names, normalize_name
 
@@ -21,8 +19,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.finish_job import FinishJob
     from hatch_cuda_kernels.compiler.job import CompileJob, Finished
-    from hatch_cuda_kernels.compiler.output.cubin import Cubin
-    from hatch_cuda_kernels.compiler.output.ptx import Ptx
+    from hatch_cuda_kernels.compiler.output import Cubin, Ptx
     from hatch_cuda_kernels.image import Kind, Symbol
 
 __all__ = ["finish", "finish_lto"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Finisher, Kind, Symbol
     from hatch_cuda_kernels.includes import DeviceLibrary
 

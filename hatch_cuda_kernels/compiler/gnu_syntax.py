@@ -11,7 +11,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.compiler.output import Diagnostic
     from hatch_cuda_kernels.compiler.program import Program
 
 __all__ = ["advice_on_syntax"]

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.compiler.key import cache_key, expressions
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.program import Program
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Finisher, Kind, Symbol
     from hatch_cuda_kernels.options import NvrtcOptions
 

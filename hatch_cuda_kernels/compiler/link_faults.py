@@ -10,9 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.demangle import demangled
-from hatch_cuda_kernels.compiler.output.linkage import Linkage, linkage_of_object, linkage_of_ptx
+from hatch_cuda_kernels.compiler.output import Linkage, demangled, linkage_of_object, linkage_of_ptx, read_cubin
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 

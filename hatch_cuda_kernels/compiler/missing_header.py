@@ -6,8 +6,7 @@ import re
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.toolchain.packages import curand, pinned, pip_install
-from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, part_files
+from hatch_cuda_kernels.compiler.toolchain import PARTS, curand, part_files, pinned, pip_install
 from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.libraries import is_torch_header, standard_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -15,9 +14,9 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.compiler.output import Diagnostic
 
-__all__ = ["is_for_device", "is_known", "missing_header"]
+__all__ = ["header_advice", "is_for_device", "is_known"]
 
 _MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
 _NO_TORCH: Final = (
@@ -27,7 +26,7 @@ _NO_TORCH: Final = (
 )
 
 
-def missing_header(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
+def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
     """Return what to do about a header that NVRTC could not open; None for any other error.
 
     ``computed`` are the ``path:line`` of the includes whose header a macro names. ``release`` is NVRTC's, and that of

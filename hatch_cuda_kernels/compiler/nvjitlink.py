@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import Finished
-from hatch_cuda_kernels.compiler.output.line_tables import without_times
+from hatch_cuda_kernels.compiler.output import without_times
 from hatch_cuda_kernels.compiler.rooted import without_descriptors
-from hatch_cuda_kernels.compiler.toolchain.libraries import load_nvjitlink, nvjitlink_version
+from hatch_cuda_kernels.compiler.toolchain import load_nvjitlink, nvjitlink_version
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import assembler_flags
 from hatch_cuda_kernels.threads import interruptible

@@ -16,16 +16,13 @@ from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.ignored import judged_log, shown_log, telling_flags, telling_text
 from hatch_cuda_kernels.compiler.job import Compiled
 from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, lowered_name, open_program, output
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.line_tables import without_times
-from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
+from hatch_cuda_kernels.compiler.output import Ptx, drop_unused, read_cubin, read_ptx, without_times
 from hatch_cuda_kernels.compiler.precompiled import Given, begin_with_preamble, cleaned_log, drop_preamble
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.rooted import call_at_root, shows_place
 from hatch_cuda_kernels.compiler.symbols import NO_QUESTIONS, Questions, found_kernels
 from hatch_cuda_kernels.compiler.taint import is_tainted
-from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
 from hatch_cuda_kernels.image import Symbol
@@ -39,10 +36,10 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.finish_job import Job
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["compile", "compile_flags"]
+__all__ = ["compile_flags", "run_job"]
 
 T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
@@ -52,7 +49,7 @@ _KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where 
 _RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(renamed_functions()))})\b)")
 
 
-def compile(job: Job) -> Compiled:  # noqa: A001 - the field's word
+def run_job(job: Job) -> Compiled:
     """Compile one job, or finish one that shares a front-end run, and return its images with what they hold.
 
     Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or

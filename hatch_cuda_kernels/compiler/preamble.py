@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.components import components
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import include_graph, scan_headers
+from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
 from hatch_cuda_kernels.includes import ONCE, STANDARD_FOLDER, named_headers, read_opening, words_of
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import macro_name

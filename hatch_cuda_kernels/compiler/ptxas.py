@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.job import Finished
 from hatch_cuda_kernels.compiler.link_faults import undefined_faults
-from hatch_cuda_kernels.compiler.output.line_tables import without_times
+from hatch_cuda_kernels.compiler.output import without_times
 from hatch_cuda_kernels.compiler.target_faults import target_faults
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import assembler_flags

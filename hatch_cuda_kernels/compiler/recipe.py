@@ -9,7 +9,7 @@ from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.job import CompileJob
 from hatch_cuda_kernels.compiler.program import Program
 from hatch_cuda_kernels.compiler.route import choose_route
-from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
+from hatch_cuda_kernels.compiler.toolchain import load_device_runtime
 from hatch_cuda_kernels.execution_space import cut_sentence, owner_of
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.names import listed_module

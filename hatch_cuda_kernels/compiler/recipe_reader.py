@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from hatch_cuda_kernels.compiler.output.log import parse_log
-from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
+from hatch_cuda_kernels.compiler.output import parse_log
+from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space import Place, SourceSet, as_device_pass, blame, cut_closure
 from hatch_cuda_kernels.includes import (

@@ -14,9 +14,9 @@ import zlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cache.notes import Notes
+from hatch_cuda_kernels.cache import Notes
 from hatch_cuda_kernels.compiler.reading_rules import rule_files
-from hatch_cuda_kernels.compiler.toolchain.remembered import installed_headers
+from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space import ClosureCut, DeviceSource, SourceChange, SourceSet

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.output.demangle import argument_parameters, function_parameters
+from hatch_cuda_kernels.compiler.output import argument_parameters, function_parameters
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import base_name, found_names, plain_name
 from hatch_cuda_kernels.signature import sizes_agree
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.output.ptx import Ptx
+    from hatch_cuda_kernels.compiler.output import Ptx
 
 __all__ = ["NO_QUESTIONS", "Questions", "found_kernels"]
 

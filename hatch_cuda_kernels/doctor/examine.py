@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels import __version__, environment
-from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.runtime.launch.accelerator import state
@@ -172,8 +172,10 @@ def _version(name: str) -> str | None:
 
 
 def _cache() -> Finding:
-    from hatch_cuda_kernels.cache import open_cache  # its settings may be what is broken
-    from hatch_cuda_kernels.cache.location import site_paths
+    from hatch_cuda_kernels.cache import (
+        open_cache,  # its settings may be what is broken
+        site_paths,
+    )
 
     with warnings.catch_warnings():  # the finding says what the warnings would
         warnings.simplefilter("ignore")
@@ -186,7 +188,7 @@ def _cache() -> Finding:
 
 def _folder_problem(info: CacheInfo) -> Problem | None:
     """Return what is wrong with the user's own cache folder."""
-    from hatch_cuda_kernels.cache.trust import distrust
+    from hatch_cuda_kernels.cache import distrust
 
     if not info.path:
         message = "there is no home folder, and so no place for a cache"
@@ -198,7 +200,7 @@ def _folder_problem(info: CacheInfo) -> Problem | None:
 
 
 def _site_problem(path: Path) -> str:
-    from hatch_cuda_kernels.cache.trust import distrust
+    from hatch_cuda_kernels.cache import distrust
 
     if not path.is_dir():
         return f"{path} in {environment.PATH} is not a folder"

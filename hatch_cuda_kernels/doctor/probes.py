@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from hatch_cuda_kernels.compiler.toolchain.packages import bindings, first_release, pip_install
+from hatch_cuda_kernels.compiler.toolchain import bindings, first_release, pip_install
 from hatch_cuda_kernels.doctor.examine import Finding
 from hatch_cuda_kernels.driver import DRIVER_NEEDED
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
@@ -99,8 +99,7 @@ def _bindings(_: str) -> Finding:
 
 def _nvrtc(_: str) -> Finding:
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
-    from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain, supported_numbers
 
     version = load_toolchain().nvrtc
     archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
@@ -108,10 +107,13 @@ def _nvrtc(_: str) -> Finding:
 
 
 def _headers(_: str) -> Finding:
-    from hatch_cuda_kernels.compiler.toolchain.installed import header_folders
-    from hatch_cuda_kernels.compiler.toolchain.libraries import install_compiler
-    from hatch_cuda_kernels.compiler.toolchain.parts import PARTS, find_parts
-    from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
+    from hatch_cuda_kernels.compiler.toolchain import (
+        PARTS,
+        bindings_major,
+        find_parts,
+        header_folders,
+        install_compiler,
+    )
 
     major = bindings_major()
     folders = [str(folder) for folder in header_folders(major)]
@@ -125,16 +127,14 @@ def _headers(_: str) -> Finding:
 
 
 def _nvjitlink(_: str) -> Finding:
-    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version
-    from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
+    from hatch_cuda_kernels.compiler.toolchain import library_version, nvjitlink_version
 
     version = library_version("nvJitLink") or version_text(nvjitlink_version())
     return Finding({"version": version, "file": _mapped("libnvJitLink.so")})
 
 
 def _ptxas(_: str) -> Finding:
-    from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
-    from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+    from hatch_cuda_kernels.compiler.toolchain import find_toolchain, require_ptxas
 
     found = require_ptxas(find_toolchain().nvrtc)
     return Finding({"version": found.version, "file": str(found.path)})

@@ -25,14 +25,7 @@ from hatch_cuda_kernels.manifest.model import StatedRule
 from hatch_cuda_kernels.manifest.yaml_text import Scalar, Sequence
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.patterns import placeholders
-from hatch_cuda_kernels.store.launch_rules import (
-    ExpressionError,
-    LaunchRule,
-    canonical,
-    placeholders_of,
-    python_text,
-    split_sizes,
-)
+from hatch_cuda_kernels.store import ExpressionError, LaunchRule, canonical, placeholders_of, python_text, split_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

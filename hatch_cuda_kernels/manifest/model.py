@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler import Recipe
 from hatch_cuda_kernels.names import chunk_name
-from hatch_cuda_kernels.store.promises import Promises
+from hatch_cuda_kernels.store import Promises
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.store.launch_rules import LaunchRule
-    from hatch_cuda_kernels.store.promises import Supports
+    from hatch_cuda_kernels.store import LaunchRule, Supports
 
 __all__ = ["Manifest", "Module", "Named", "Pattern", "StatedRule"]
 

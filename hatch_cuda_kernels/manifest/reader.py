@@ -20,7 +20,7 @@ from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.values import Scope, make_scope
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.store.promises import Supports
+from hatch_cuda_kernels.store import Supports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

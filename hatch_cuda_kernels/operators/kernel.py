@@ -10,8 +10,7 @@ from hatch_cuda_kernels.operators.ruled import named_parameters
 from hatch_cuda_kernels.operators.sizes import ruled_sizes, stated_sizes
 from hatch_cuda_kernels.runtime.ladder.request import find_kernel
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
-from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
-from hatch_cuda_kernels.store.source import ModuleSource
+from hatch_cuda_kernels.store import LaunchRule, ModuleSource, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.sizes import Sizes
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.signature import Parameter
-    from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
+    from hatch_cuda_kernels.store import KernelLine, StoreReader
 
 __all__ = ["OperatorKernel", "find_operator_kernel"]
 

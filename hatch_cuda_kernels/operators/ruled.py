@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.names import python_names
 from hatch_cuda_kernels.signature import Parameter, parameters_of
-from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
+from hatch_cuda_kernels.store import LaunchRule, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
+    from hatch_cuda_kernels.store import KernelLine, StoreReader
 
 __all__ = ["RuledKernel", "named_parameters", "ruled_kernels"]
 

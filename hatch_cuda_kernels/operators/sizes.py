@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.signature import Parameter
-    from hatch_cuda_kernels.store.launch_rules import LaunchRule
+    from hatch_cuda_kernels.store import LaunchRule
 
 __all__ = ["Sizes", "ruled_sizes", "stated_sizes"]
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
-from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.route import choose_route
+from hatch_cuda_kernels.compiler import CompileJob, FinishJob, choose_route
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME, library_kind
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.compiler.route import Route
+    from hatch_cuda_kernels.compiler import Job, Recipe, Route
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Kind
 

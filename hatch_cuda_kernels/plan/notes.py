@@ -7,26 +7,24 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
-from hatch_cuda_kernels.compiler.missing_header import missing_header
-from hatch_cuda_kernels.compiler.output.log import Diagnostic
-from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
+from hatch_cuda_kernels.compiler import FINISHER_NAMES, header_advice
+from hatch_cuda_kernels.compiler.output import Diagnostic
 from hatch_cuda_kernels.cpp import SourceFile
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import ImageRecord
-from hatch_cuda_kernels.store.promises import Coverage, broken_supports
+from hatch_cuda_kernels.store import Coverage, ImageRecord, broken_supports
 from hatch_cuda_kernels.terminal import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.plan.plan import PlannedModule
-    from hatch_cuda_kernels.store.promises import Supports
+    from hatch_cuda_kernels.store import Supports
 
 __all__ = ["arch_uses", "arch_warnings", "changed_code", "describe_plan", "missing_headers", "unkept_promises"]
 
@@ -217,7 +215,7 @@ def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:
     start = place.start(1) if place else 0
     line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
     message = f'cannot open source file "{name}"'
-    advice = missing_header(Diagnostic(file, line, "error", message), computed=(), release=toolchain.release)
+    advice = header_advice(Diagnostic(file, line, "error", message), computed=(), release=toolchain.release)
     return Problem(message, advice or "", f"{file}:{line}:{column}")
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.compiler.source_reader import SourceReader
+from hatch_cuda_kernels.compiler import SourceReader
 from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.manifest import suggest
@@ -15,20 +15,18 @@ from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.patterns import placeholders
 from hatch_cuda_kernels.plan.jobs import image_kind, lay_out_jobs
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.launch_rules import ExpressionError, python_text
-from hatch_cuda_kernels.store.module import BuiltModule
+from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler.finish_job import FinishJob, Job
-    from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler import CompileJob, FinishJob, Job
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.execution_space import Declared, SourceSet
     from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
-    from hatch_cuda_kernels.store.launch_rules import LaunchRule
+    from hatch_cuda_kernels.store import LaunchRule
 
 __all__ = ["PlannedModule", "learn", "make_plan", "open_reader", "read_sources"]
 

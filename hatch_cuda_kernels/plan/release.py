@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.compiler.route import choose_route
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, supports_arch
-from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, pip_install, release_requirements
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
+from hatch_cuda_kernels.compiler import choose_route
+from hatch_cuda_kernels.compiler.toolchain import (
+    bindings_major,
+    build_extra,
+    find_toolchain,
+    own,
+    pip_install,
+    release_requirements,
+    supports_arch,
+)
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.jobs import route_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.includes import Project
     from hatch_cuda_kernels.manifest import Manifest, Module
@@ -65,7 +71,7 @@ def requirements(manifest: Manifest) -> list[str]:
 
 def _finisher(module: Module, root: Path, project: Project) -> Finisher:
     """Return what finishes a module, as far as its source can be read: that it cannot is said when it is planned."""
-    from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # as above
+    from hatch_cuda_kernels.compiler import read_recipe  # as above
 
     try:
         sources = read_recipe(module.recipe, root, project=project)

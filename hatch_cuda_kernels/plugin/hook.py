@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
-from hatch_cuda_kernels.store.index import STORE_FOLDER
+from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ _KINDS: Final = {str: "a string", int: "an integer", bool: "a boolean"}
 
 def _check_options(config: Mapping[str, Any], hook: str) -> None:
     """Raise InputError for an unknown option of the hook, or for an invalid value."""
-    from hatch_cuda_kernels.pool.executors import is_executor
+    from hatch_cuda_kernels.pool import is_executor
 
     for name, value in config.items():
         if name in _RESERVED:
@@ -55,8 +55,7 @@ def _check_options(config: Mapping[str, Any], hook: str) -> None:
 def _add_sbom(store: Path, metadata: Any, build_data: dict[str, Any]) -> None:  # hatchling is untyped
     """Write the document about a store beside it, and let the wheel have it; hatchling takes such files since 1.29."""
     from hatch_cuda_kernels import __version__
-    from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, sbom_text
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import SBOM_FILE, Distribution, StoreReader, sbom_text
 
     files = build_data.get("sbom_files")
     if files is not None:
@@ -73,7 +72,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
         from hatch_cuda_kernels.plan import requirements
-        from hatch_cuda_kernels.pool.executors import DASK_REQUIREMENT, uses_dask
+        from hatch_cuda_kernels.pool import DASK_REQUIREMENT, uses_dask
 
         if self.target_name != "wheel":
             return []
@@ -111,7 +110,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         """Remove the store that an editable install left in the source tree, if there is one."""
         import shutil  # rarely needed
 
-        from hatch_cuda_kernels.store.writer import check_replaceable
+        from hatch_cuda_kernels.store import check_replaceable
 
         try:
             folder = self._package(self._selection()).folder
@@ -128,7 +127,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _check_wheel(self, wheel: Path) -> None:
         from hatch_cuda_kernels.plugin.layout import check_shipped
-        from hatch_cuda_kernels.store.promises import check_wheel
+        from hatch_cuda_kernels.store import check_wheel
 
         check_shipped(wheel, *self._shipped, self._package)
         limit = self._manifest().max_wheel_size
@@ -142,14 +141,14 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return folders
 
     def _scratch(self) -> Path:
-        from hatch_cuda_kernels.store.writer import temporary_workspace
+        from hatch_cuda_kernels.store import temporary_workspace
 
         return self._scratch_folders.enter_context(temporary_workspace())
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
         from hatch_cuda_kernels.build import build_store
         from hatch_cuda_kernels.plugin.layout import check_editable, keep_store_out
-        from hatch_cuda_kernels.pool.progress import open_progress
+        from hatch_cuda_kernels.pool import open_progress
 
         manifest = self._manifest()
         selection = self._selection(build_data)
@@ -241,7 +240,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return options
 
     def _executor(self) -> str:
-        from hatch_cuda_kernels.pool.executors import choose_executor
+        from hatch_cuda_kernels.pool import choose_executor
 
         return choose_executor(option=self._option("executor"))
 

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plugin.selection import HOOK, plain, setting
-from hatch_cuda_kernels.store.index import STORE_FOLDER
-from hatch_cuda_kernels.store.package import modules_of
-from hatch_cuda_kernels.store.writer import check_replaceable
+from hatch_cuda_kernels.store import STORE_FOLDER, check_replaceable, modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

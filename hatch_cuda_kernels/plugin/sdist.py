@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plan import read_sources
 from hatch_cuda_kernels.plugin.selection import HOOK, Selection, setting
-from hatch_cuda_kernels.store.writer import temporary_workspace
+from hatch_cuda_kernels.store import temporary_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.package import modules_of
+from hatch_cuda_kernels.store import KERNELS_FILE, STORE_FOLDER, modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -8,15 +8,14 @@ from threading import Event, Timer
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_here
+from hatch_cuda_kernels.compiler import run_job
 from hatch_cuda_kernels.pool.crashes import LostJob
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler import Compiled, Job
 
 __all__ = ["OutOfTimeError", "compile_apart", "one_worker"]
 
@@ -35,7 +34,7 @@ class _Worker:
         """Return what a job gives, or the error that it ends in."""
         self._child = self._child or ChildProcess()
         try:
-            return self._child.call((compile_here, (job,), {}))  # type: ignore[no-any-return]  # it crossed a pipe
+            return self._child.call((run_job, (job,), {}))  # type: ignore[no-any-return]  # it crossed a pipe
         except ChildDiedError as error:
             self.end()
             return error

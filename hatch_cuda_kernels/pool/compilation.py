@@ -6,9 +6,7 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
-from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.record import entry_of
+from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
@@ -24,9 +22,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler import Compiled, Job
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.pool.compile_all import Outcomes
     from hatch_cuda_kernels.pool.fresh import Missing

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.child_process import ChildDiedError
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
+from hatch_cuda_kernels.compiler import FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.libraries import is_heavy_header
 from hatch_cuda_kernels.pool.crashes import LostJob
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from typing import TypeAlias
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.preamble import Preamble
+    from hatch_cuda_kernels.compiler import Compiled, Job, Preamble
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.pool.task import Tools
     from hatch_cuda_kernels.pool.turns import Answer, Turns

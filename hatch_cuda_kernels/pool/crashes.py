@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.child_process import ChildDiedError
-from hatch_cuda_kernels.compiler.job import CompileJob
+from hatch_cuda_kernels.compiler import CompileJob
 from hatch_cuda_kernels.errors import CompileError
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import Compiled
+    from hatch_cuda_kernels.compiler import Compiled, Job
 
 __all__ = ["LostJob"]
 

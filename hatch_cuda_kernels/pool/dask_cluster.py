@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.pool.task import check_tools, tools_here
 

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
+    from hatch_cuda_kernels.compiler import Job
     from hatch_cuda_kernels.manifest import Module
 
 __all__ = ["FailedJob", "find_problems"]

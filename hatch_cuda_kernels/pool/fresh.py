@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import CompileJob
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler import CompileJob, Job
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.plan import PlannedModule
 

@@ -14,11 +14,17 @@ from collections import defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.nvrtc import compile_flags
-from hatch_cuda_kernels.compiler.preamble import Beginning, Preamble, Toolkit
-from hatch_cuda_kernels.compiler.precompiled import HEAP_BYTES, can_precompile, shared_flags
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler import (
+    HEAP_BYTES,
+    Beginning,
+    CompileJob,
+    Preamble,
+    Toolkit,
+    can_precompile,
+    compile_flags,
+    shared_flags,
+)
+from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.pool.memory import free_bytes
@@ -26,7 +32,7 @@ from hatch_cuda_kernels.pool.memory import free_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
+    from hatch_cuda_kernels.compiler import Job
 
 __all__ = ["choose_preambles"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TextIO
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
+    from hatch_cuda_kernels.compiler import Job
 
 __all__ = ["BarProgress"]
 

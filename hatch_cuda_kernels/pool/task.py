@@ -8,13 +8,13 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__
-from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
-from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
-from hatch_cuda_kernels.compiler.toolchain.packages import (
+from hatch_cuda_kernels.compiler import FINISHER_NAMES
+from hatch_cuda_kernels.compiler.toolchain import (
     build_extra,
     own,
     pip_install,
     reinstall_option,
+    require_ptxas,
     toolchain_requirements,
 )
 from hatch_cuda_kernels.errors import ToolchainError
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.preamble import Preamble
+    from hatch_cuda_kernels.compiler import Compiled, Job, Preamble
     from hatch_cuda_kernels.pool.turns import Answer
 
     Tools: TypeAlias = dict[str, str]
@@ -82,15 +80,17 @@ class Task:
 
         Raises WorkerMismatchError when this process has other tools than the job needs, and what the compile raises.
         """
-        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job  # loads NVRTC
-        from hatch_cuda_kernels.compiler.precompiled import with_preamble
+        from hatch_cuda_kernels.compiler import (
+            run_job,  # loads NVRTC
+            with_preamble,
+        )
 
         check_tools({f"the worker on {socket.gethostname()}, process {os.getpid()},": tools_here()}, self._needed)
         if not isinstance(self._job, bytes):
-            return compile_job(self._job)
+            return run_job(self._job)
         job, preamble, makes = pickle.loads(self._job)  # noqa: S301 - of the process that asks
         with with_preamble(preamble, makes=makes):
-            return compile_job(job)
+            return run_job(job)
 
 
 def compile_task(task: Task) -> Answer:
@@ -104,7 +104,7 @@ def tools_here() -> Tools:
 
     Loads NVRTC. Where there is none, only this package is named.
     """
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain, ptxas_version  # loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain, ptxas_version  # loads NVRTC
 
     try:
         found = load_toolchain()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.job import Compiled
+from hatch_cuda_kernels.compiler import Compiled
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.plan import job_images
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-    from hatch_cuda_kernels.cache import DiskCache, Entry
-    from hatch_cuda_kernels.cache.once import Failure
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.cache import DiskCache, Entry, Failure
+    from hatch_cuda_kernels.compiler import Job
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
 
     Answer: TypeAlias = "Compiled | Elsewhere"

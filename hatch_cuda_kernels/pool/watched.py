@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
+    from hatch_cuda_kernels.compiler import Job
 
 __all__ = ["Watched", "name_of"]
 

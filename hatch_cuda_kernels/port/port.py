@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler import Recipe
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import torch_names
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.pool.apart import one_worker
+from hatch_cuda_kernels.pool import one_worker
 from hatch_cuda_kernels.port.draft import DraftedModule, draft_modules, enumerators_of, guesses_for, manifest_text
 from hatch_cuda_kernels.port.guards import Guard, guarded, needed
 from hatch_cuda_kernels.port.instances import Instances
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.output.log import Diagnostic
+    from hatch_cuda_kernels.compiler.output import Diagnostic
     from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.port.instances import SeenLaunch, Template
     from hatch_cuda_kernels.port.trials import ReadSource

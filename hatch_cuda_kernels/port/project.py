@@ -7,7 +7,7 @@ import posixpath
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.missing_header import is_known
+from hatch_cuda_kernels.compiler import is_known
 from hatch_cuda_kernels.cpp import SourceFile, evaluate, is_identifier, lex, parse_define
 from hatch_cuda_kernels.includes import Project, read_closure
 from hatch_cuda_kernels.libraries import is_library_header

@@ -9,28 +9,29 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.compiler.link_faults import lacks_device_runtime, undefined_symbols
-from hatch_cuda_kernels.compiler.missing_header import is_for_device
-from hatch_cuda_kernels.compiler.output.demangle import demangled
-from hatch_cuda_kernels.compiler.output.linkage import linkage_of_object
-from hatch_cuda_kernels.compiler.output.log import Diagnostic, parse_log
-from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_device_passes, read_recipe
+from hatch_cuda_kernels.compiler import (
+    further_levels,
+    is_for_device,
+    lacks_device_runtime,
+    read_device_passes,
+    read_recipe,
+    undefined_symbols,
+)
+from hatch_cuda_kernels.compiler.output import Diagnostic, demangled, linkage_of_object, parse_log
 from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, lex, read_alone
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, blame
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.pool.apart import OutOfTimeError, compile_apart, one_worker
+from hatch_cuda_kernels.pool import OutOfTimeError, compile_apart, one_worker
 from hatch_cuda_kernels.port.spelling import launches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
+    from hatch_cuda_kernels.compiler import Compiled, Job, Recipe, Unit
     from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.execution_space import DevicePass, Level, Place, SourceSet
     from hatch_cuda_kernels.image import Kind

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.output import read_cubin
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.store.contents import contents
-from hatch_cuda_kernels.store.index import PROMISES_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.promises import Promises, read_promises
+from hatch_cuda_kernels.store import PROMISES_FILE, STORE_FOLDER, Promises, list_contents, read_promises
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import StoreReader
 
 __all__ = [
     "FileSize",
@@ -165,7 +163,7 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
     Compile times come from ``timings``, or else from the disk cache of this machine, which knows those of images that
     were built here.
     """
-    label, data = reader.label, contents(reader)
+    label, data = reader.label, list_contents(reader)
     files = file_sizes(label, reader.folder)
     add_packed(data, files)
     wheel = Path(label) if label.endswith(".whl") else None

@@ -24,8 +24,9 @@ from hatch_cuda_kernels.report.figures import (
 )
 from hatch_cuda_kernels.report.heat import MODULE_ROW, ROW, grid_of, panels_of
 from hatch_cuda_kernels.report.package import image_shares
-from hatch_cuda_kernels.store.index import (
+from hatch_cuda_kernels.store import (
     DETAILS_FILE,
+    DIGESTS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
     PROMISES_FILE,
@@ -33,7 +34,6 @@ from hatch_cuda_kernels.store.index import (
     STANDARD_FILE,
     STORE_FOLDER,
 )
-from hatch_cuda_kernels.store.texts import DIGESTS_FILE
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.report.figures import Change
     from hatch_cuda_kernels.report.heat import Grid, Panel
     from hatch_cuda_kernels.report.package import FileSize, PackageFacts
-    from hatch_cuda_kernels.store.promises import Promises
+    from hatch_cuda_kernels.store import Promises
 
 __all__ = ["Leaf", "Report", "describe_change", "leaves_of", "render_page"]
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
-    from hatch_cuda_kernels.store.launch_rules import LaunchRule
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import LaunchRule, StoreReader
 
     #: Name, module and policy.
     Key: TypeAlias = tuple[str, str | None, Policy]
@@ -106,7 +105,7 @@ class LoadedKernels:
 
     def _launch_rule(self, key: Key) -> LaunchRule | None:
         """Return the rule by which a kernel is launched without brackets, None if the manifest states none."""
-        from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule  # few kernels are called so
+        from hatch_cuda_kernels.store import LaunchRule, find_rule  # few kernels are called so
 
         name, module, _ = key
         reader = self._reader()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.runtime.store import open_store
-from hatch_cuda_kernels.store.package import opened
+from hatch_cuda_kernels.store import open_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,8 @@ __all__ = ["opened_store"]
 
 @contextmanager
 def opened_store(package: str) -> Iterator[Store]:
-    """Yield the store of a wheel file, a folder or an import package. Raises InputError as ``opened`` does."""
-    with opened(package) as reader:
+    """Yield the store of a wheel file, a folder or an import package. Raises InputError as ``open_package`` does."""
+    with open_package(package) as reader:
         store = open_store(reader.folder)
         _ = store.path  # found now, before the store takes the name that messages call it by
         store.package = package

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.runtime.loading import InstanceCache, InstanceInfo, KernelStats, LoadedKernels
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import StoreReader
 
 __all__ = ["Store", "open_store"]
 
@@ -66,7 +66,7 @@ class Holdings:
     @cached_property
     def path(self) -> Path:
         """The store's folder. Raises StoreError if there is none."""
-        from hatch_cuda_kernels.store.reader import find_store
+        from hatch_cuda_kernels.store import find_store
 
         return find_store(self.package)
 
@@ -81,22 +81,22 @@ class Holdings:
 
     def contents(self) -> dict[str, Any]:
         """Return what is inside, as ``inspect --json`` prints it. Raises StoreError for a missing or damaged store."""
-        from hatch_cuda_kernels.store.contents import contents
+        from hatch_cuda_kernels.store import list_contents
 
-        return contents(self._reader)
+        return list_contents(self._reader)
 
     def extract_images(self, folder: str | Path) -> list[Path]:
         """Write every image into a folder, as ``saxpy.sm_90.cubin``, for tools such as cuobjdump; return the files.
 
         Raises StoreError for an image that cannot be read, InputError if the folder cannot be written.
         """
-        from hatch_cuda_kernels.store.contents import extract_images
+        from hatch_cuda_kernels.store import extract_images
 
         return extract_images(self._reader, folder)
 
     @cached_property
     def _reader(self) -> StoreReader:
-        from hatch_cuda_kernels.store.reader import StoreReader
+        from hatch_cuda_kernels.store import StoreReader
 
         return StoreReader(self.path, str(self.package))
 
@@ -308,7 +308,7 @@ def _prepare(reader: StoreReader, kernel: str) -> None:
 
     from hatch_cuda_kernels.errors import StoreError
     from hatch_cuda_kernels.names import normalize_name
-    from hatch_cuda_kernels.store.source import ModuleSource
+    from hatch_cuda_kernels.store import ModuleSource
 
     for name in _NEEDED:
         import_module(name)

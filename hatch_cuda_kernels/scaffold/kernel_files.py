@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, release_requirements
+from hatch_cuda_kernels.compiler.toolchain import build_extra, release_requirements
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan import read_sources, requirements

@@ -6,10 +6,16 @@ import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain.installer import made_by, made_for_one_run, program_command, python_command
-from hatch_cuda_kernels.compiler.toolchain.origin import documentation
-from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
-from hatch_cuda_kernels.compiler.toolchain.wheels import library_version
+from hatch_cuda_kernels.compiler.toolchain import (
+    documentation,
+    library_version,
+    made_by,
+    made_for_one_run,
+    own,
+    pip_install,
+    program_command,
+    python_command,
+)
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
 from hatch_cuda_kernels.manifest import MANIFEST_FILE, load_manifest
 from hatch_cuda_kernels.plan import check_release, requirements
@@ -17,7 +23,7 @@ from hatch_cuda_kernels.scaffold.kernel_files import build_requirements, kernel_
 from hatch_cuda_kernels.scaffold.pyproject import add_package, check_tables, read_toml
 from hatch_cuda_kernels.scaffold.survey import NO_MODULES
 from hatch_cuda_kernels.scaffold.templates import Scaffold, filled, ignore_store, read_text, write_missing
-from hatch_cuda_kernels.store.index import STORE_FOLDER
+from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hatch_cuda_kernels.compiler.toolchain.packages import build_extra, own, release_requirements
+from hatch_cuda_kernels.compiler.toolchain import build_extra, own, release_requirements
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest import MANIFEST_FILE, hook_table
 from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, kernel_patterns, manifest_of_sources, stated_release

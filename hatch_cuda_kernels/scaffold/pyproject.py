@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from tomlkit.exceptions import TOMLKitError
 
-from hatch_cuda_kernels.compiler.toolchain.packages import own
+from hatch_cuda_kernels.compiler.toolchain import own
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest import hook_table
 from hatch_cuda_kernels.scaffold.templates import TABLE

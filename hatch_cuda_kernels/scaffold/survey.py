@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.compiler.link_faults import lacks_device_runtime
-from hatch_cuda_kernels.compiler.recipe import Recipe
-from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.target_faults import lacking_targets
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.compiler import Recipe, lacking_targets, lacks_device_runtime, read_recipe
+from hatch_cuda_kernels.compiler.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import check_release, make_plan, requirements
-from hatch_cuda_kernels.pool.compilation import compile_missing
-from hatch_cuda_kernels.pool.fresh import find_fresh, find_missing
+from hatch_cuda_kernels.pool import compile_missing, find_fresh, find_missing
 from hatch_cuda_kernels.port import (
     count_kernels,
     flow,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
-from hatch_cuda_kernels.compiler.toolchain.packages import distribution
+from hatch_cuda_kernels.compiler.toolchain import distribution
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
 
-__all__ = ["SBOM_FILE", "Distribution", "contents", "extract_images", "sbom_text"]
+__all__ = ["SBOM_FILE", "Distribution", "extract_images", "list_contents", "sbom_text"]
 
 SBOM_FILE: Final = "cuda-kernels.cdx.json"
 _SCHEMA: Final = "http://cyclonedx.org/schema/bom-1.6.schema.json"
@@ -41,7 +41,7 @@ _COMPILERS: Final = frozenset({"nvrtc", "nvjitlink", "ptxas"})
 _PACKAGED: Final = re.compile(r"[0-9.]+")
 
 
-def contents(reader: StoreReader) -> dict[str, Any]:
+def list_contents(reader: StoreReader) -> dict[str, Any]:
     """Return every module with its kernels, images, toolchain and source digest. Raises StoreError."""
     modules: dict[str, Any] = {
         index.module: {

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler.recipe import Recipe, Unit
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler import Recipe, Unit
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.includes import DeviceLibrary

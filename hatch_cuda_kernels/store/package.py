@@ -16,7 +16,7 @@ from hatch_cuda_kernels.store.reader import StoreReader, find_store
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["UNREADABLE", "is_bomb", "modules_of", "opened", "read_member"]
+__all__ = ["UNREADABLE", "is_bomb", "modules_of", "open_package", "read_member"]
 
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
@@ -28,7 +28,7 @@ _MANY_TIMES: Final = 50
 
 
 @contextmanager
-def opened(package: str) -> Iterator[StoreReader]:
+def open_package(package: str) -> Iterator[StoreReader]:
     """Yield the reader of a package's store, which messages call by the name given; a wheel is unpacked for the time.
 
     Raises InputError for a package without a store, and in place of any StoreError raised while it is open.

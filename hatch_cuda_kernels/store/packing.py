@@ -39,7 +39,7 @@ __all__ = [
     "blocks",
     "lay_out",
     "pack_block",
-    "packed_before",
+    "read_blocks",
 ]
 
 PACK_FILE: Final = "images.xz"
@@ -164,7 +164,7 @@ class _Packed(NamedTuple):
     bytes: int
 
 
-def packed_before(store: Path) -> Blocks:
+def read_blocks(store: Path) -> Blocks:
     """Return the packed blocks of a store; none where there is no store, it is damaged, or other code packed it.
 
     Each was unpacked, and holds the images whose digests are told, and nothing else.

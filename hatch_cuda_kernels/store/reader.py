@@ -63,7 +63,7 @@ def find_store(package: str | Path) -> Path:
 def _hint(source: Path | None) -> str:
     if source is None:
         return ""
-    from hatch_cuda_kernels.compiler.toolchain.packages import editable_install  # no store is found without it
+    from hatch_cuda_kernels.compiler.toolchain import editable_install  # no store is found without it
 
     return f"; a source tree has none until it is installed: {editable_install(source)}"
 

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.recipe import Recipe
-    from hatch_cuda_kernels.compiler.source_reader import SourceReader
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler import Job, Recipe, SourceReader
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.image import Finisher
@@ -67,7 +65,7 @@ class ModuleSource:
         """Warn, once, of a manifest that changed: its options and lists are known from the last install only."""
         path = self.root / editable["manifest"]
         if path.is_file() and sha256(path.read_bytes()).hexdigest() != editable["manifest_sha256"]:
-            from hatch_cuda_kernels.compiler.toolchain.packages import editable_install  # off the usual path
+            from hatch_cuda_kernels.compiler.toolchain import editable_install  # off the usual path
             from hatch_cuda_kernels.warn import warn_user
 
             again = editable_install(self.root)
@@ -129,7 +127,7 @@ class ModuleSource:
         The former has the key, whichever toolkit compiles. Raises InputError when the source cannot be read,
         StoreError, or ToolchainError for a missing device runtime.
         """
-        from hatch_cuda_kernels.compiler.source_reader import read_again  # off the prebuilt path
+        from hatch_cuda_kernels.compiler import read_again  # off the prebuilt path
 
         recipe, index = self.recipe(self._names(instance)), self._index
         if index.editable is not None:
@@ -141,7 +139,7 @@ class ModuleSource:
 
         It is not remembered: another process begins as this one did, and finds the outcome under the key of that.
         """
-        from hatch_cuda_kernels.compiler.source_reader import SourceReader  # few sources need it
+        from hatch_cuda_kernels.compiler import SourceReader  # few sources need it
 
         if self._index.editable is None:
             return None
@@ -175,7 +173,7 @@ class ModuleSource:
 
     def finished_key(self, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
         """Return the key of the CUBIN that is made of a shipped image. The finisher's version is only recorded."""
-        from hatch_cuda_kernels.compiler.key import shipped_key  # off the prebuilt path
+        from hatch_cuda_kernels.compiler import shipped_key  # off the prebuilt path
 
         options, keep = self._index.options, self.kept_variables(record)
         return shipped_key(image_sha256=record.sha256, arch=arch, options=options, finisher=finisher, keep=keep)
@@ -189,7 +187,7 @@ class ModuleSource:
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
-        from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
+        from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
 
         index = self._index
         built = index.outer_headers
@@ -198,7 +196,7 @@ class ModuleSource:
 
     def look_ahead(self, go_on: Callable[[], bool]) -> None:
         """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""
-        from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part  # off the prebuilt path
+        from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
 
         index = self._index
         if index.editable is None and not index.is_linked:
@@ -207,7 +205,7 @@ class ModuleSource:
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
         if self._as_shipped:
-            from hatch_cuda_kernels.compiler.toolchain.remembered import remember_key_part  # off the hit path
+            from hatch_cuda_kernels.compiler.toolchain import remember_key_part  # off the hit path
 
             index = self._index
             remember_key_part(index.outside, built=index.outer_headers, lto=self._lto, used=self.toolchain)
@@ -223,7 +221,7 @@ class ModuleSource:
 
     def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
-        from hatch_cuda_kernels.compiler.key import cache_key  # off the prebuilt path
+        from hatch_cuda_kernels.compiler import cache_key  # off the prebuilt path
 
         return cache_key(
             source_sha256=self._index.source_sha256,
@@ -278,7 +276,7 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
 
     Raises TypeError or ValueError for options that this version does not know.
     """
-    from hatch_cuda_kernels.compiler.recipe import Recipe  # off the prebuilt path
+    from hatch_cuda_kernels.compiler import Recipe  # off the prebuilt path
     from hatch_cuda_kernels.options import NvrtcOptions
 
     return Recipe(
@@ -302,7 +300,7 @@ def read_shipped(
     is made for: that comes ``with_changes``, which takes as long as a build's reading. Raises InputError, or StoreError
     where a file that is read is missing, or not the one that the index names.
     """
-    from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # off the prebuilt path
+    from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
     from hatch_cuda_kernels.execution_space import NOT_CUT
     from hatch_cuda_kernels.includes import Project, StandardHeaders
 
@@ -327,7 +325,7 @@ def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Rec
 
     Raises InputError, or StoreError where the store is damaged.
     """
-    from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # off the prebuilt path
+    from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
     from hatch_cuda_kernels.includes import packaged_standard_headers
 
     outer = _as_built(index, packaged_standard_headers())
@@ -346,14 +344,14 @@ def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> b
 
     Nothing but the index's own files and the rules may have a part in what it gives.
     """
-    from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged  # off the prebuilt path
+    from hatch_cuda_kernels.cache import Notes, file_state, unchanged  # off the prebuilt path
 
     notes, subject = Notes(_NOTES), _subject(index)
     note = notes.read(subject)
     states = note.get("states")
     if isinstance(states, dict) and states and unchanged(states):
         return note.get("same") is True
-    from hatch_cuda_kernels.compiler.reading_rules import rule_files  # where the answer is remembered, none is needed
+    from hatch_cuda_kernels.compiler import rule_files  # where the answer is remembered, none is needed
 
     states = {path: file_state(path) for path in rule_files()}
     same = read() == tuple(unit.sha256 for unit in index.units)

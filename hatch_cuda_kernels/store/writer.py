@@ -16,9 +16,7 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cache.files import open_unchecked
-from hatch_cuda_kernels.cache.locks import held
-from hatch_cuda_kernels.cache.writing import remove
+from hatch_cuda_kernels.cache import held, open_unchecked, remove
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.store.index import (
@@ -29,7 +27,7 @@ from hatch_cuda_kernels.store.index import (
     PROMISES_FILE,
     STANDARD_FILE,
 )
-from hatch_cuda_kernels.store.packing import lay_out, packed_before
+from hatch_cuda_kernels.store.packing import lay_out, read_blocks
 from hatch_cuda_kernels.store.promises import check_store
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, ListedModule, digests_of, json_text, kernels_text
 
@@ -91,7 +89,7 @@ def write_store(
     """
     may_pack = editable is None
     if before is None:
-        before = packed_before(out) if may_pack else {}
+        before = read_blocks(out) if may_pack else {}
     laid_out = lay_out(modules, before, may_pack=may_pack)
     try:
         files = render_store(modules, laid_out, root=root, editable=editable, promises=promises, schema=schema)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import StoreReader
     from hatch_cuda_kernels.verify.subject import Subject
 
 __all__ = ["CHECKS", "Demands", "Verification", "verify_store"]

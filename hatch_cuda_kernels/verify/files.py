@@ -9,27 +9,32 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import (
+from hatch_cuda_kernels.store import (
     DETAILS_FILE,
+    DIGESTS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
+    PACK_FILE,
     PROMISES_FILE,
     SOURCE_FOLDER,
     STANDARD_FILE,
+    NewImage,
     Stored,
     UnitRecord,
+    blocks,
+    digests_text,
+    read_digests,
+    read_shipped,
+    recipe_of,
+    unpack_whole,
 )
-from hatch_cuda_kernels.store.packing import PACK_FILE, NewImage, blocks
-from hatch_cuda_kernels.store.reader import unpack_whole
-from hatch_cuda_kernels.store.source import read_shipped, recipe_of
-from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text, read_digests
 from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, Outcome, common_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_digests", "check_files", "check_sources"]

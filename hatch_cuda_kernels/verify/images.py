@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.output.cubin import Cubin
-from hatch_cuda_kernels.compiler.output.demangle import function_parameters
-from hatch_cuda_kernels.compiler.output.ptx import Ptx
+from hatch_cuda_kernels.compiler.output import Cubin, Ptx, function_parameters
 from hatch_cuda_kernels.names import base_name, found_names, listed_module, normalize_name, plain_name, without_archs
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.signature import sizes_agree
@@ -17,8 +15,7 @@ from hatch_cuda_kernels.versions import version_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.store.index import ModuleIndex
-    from hatch_cuda_kernels.store.reader import KernelLine
+    from hatch_cuda_kernels.store import KernelLine, ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["can_mean", "check_architectures", "check_kernels"]

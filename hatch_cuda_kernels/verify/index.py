@@ -8,22 +8,30 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE
-from hatch_cuda_kernels.store.launch_rules import LaunchRule
-from hatch_cuda_kernels.store.texts import ListedModule, ModuleDetails, json_text, kernels_text
+from hatch_cuda_kernels.store import (
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    PROMISES_FILE,
+    LaunchRule,
+    ListedModule,
+    ModuleDetails,
+    json_text,
+    kernels_text,
+)
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, spelled
 from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import Subject
 
 __all__ = ["check_index"]

@@ -6,23 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.log import parse_log
-from hatch_cuda_kernels.compiler.toolchain.packages import at_least, exactly, pip_install
-from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
+from hatch_cuda_kernels.compiler.output import parse_log, read_cubin
+from hatch_cuda_kernels.compiler.toolchain import at_least, exactly, missing_bindings, pip_install
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.pool.executors import default_workers
+from hatch_cuda_kernels.pool import default_workers
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.promises import find_gaps, find_spills
+from hatch_cuda_kernels.store import find_gaps, find_spills
 from hatch_cuda_kernels.verify.subject import Outcome, cuda_release
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.store.index import ModuleIndex
+    from hatch_cuda_kernels.store import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_assembly", "check_size", "check_spills", "check_supports", "targets"]
@@ -100,7 +98,7 @@ def check_assembly(subject: Subject) -> Outcome:
     images = [image for image in subject.images if image.record.kind != "cubin" and image.data is not None]
     if not images:
         return Outcome.skip("there is neither PTX nor LTO-IR")
-    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version  # a large library
+    from hatch_cuda_kernels.compiler.toolchain import nvjitlink_version  # a large library
 
     try:
         version = nvjitlink_version()
@@ -169,7 +167,7 @@ def _install(release: tuple[int, int]) -> str:
 
 
 def _assemble(job: _Job) -> list[Problem]:
-    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a large library
+    from hatch_cuda_kernels.compiler import LinkInput, link  # a large library
 
     index, record = job.image.index, job.image.record
     options = NvrtcOptions.from_canonical(index.options)

@@ -9,35 +9,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
-from hatch_cuda_kernels.compiler.job import CompileJob
-from hatch_cuda_kernels.compiler.record import entry_of
-from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, reinstall_option, toolchain_requirements
-from hatch_cuda_kernels.compiler.toolchain.wheels import missing_bindings
+from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
+from hatch_cuda_kernels.compiler.toolchain import (
+    missing_bindings,
+    pip_install,
+    reinstall_option,
+    toolchain_requirements,
+)
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, StoreError, ToolchainError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.plan import lay_out_jobs
-from hatch_cuda_kernels.pool.compile_all import compile_on
-from hatch_cuda_kernels.pool.executors import choose_executor
+from hatch_cuda_kernels.pool import choose_executor, compile_on
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import SOURCE_FOLDER
-from hatch_cuda_kernels.store.launch_rules import LaunchRule
-from hatch_cuda_kernels.store.module import BuiltModule
-from hatch_cuda_kernels.store.packing import PACK_FILE
-from hatch_cuda_kernels.store.source import read_shipped, recipe_of
-from hatch_cuda_kernels.store.texts import DIGESTS_FILE
-from hatch_cuda_kernels.store.writer import write_store
+from hatch_cuda_kernels.store import (
+    DIGESTS_FILE,
+    PACK_FILE,
+    SOURCE_FOLDER,
+    BuiltModule,
+    LaunchRule,
+    read_shipped,
+    recipe_of,
+    write_store,
+)
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import Compiled
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler import Compiled, Job
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 __all__ = ["check_rebuild"]
@@ -158,7 +161,7 @@ def check_rebuild(subject: Subject) -> Outcome:
     """Check that every file is, byte for byte, what the recorded toolchain makes of the shipped sources."""
     if not subject.demands.rebuild:
         return Outcome.skip("only with --rebuild")
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
 
     try:
         toolchain = load_toolchain()

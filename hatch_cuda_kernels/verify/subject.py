@@ -11,33 +11,34 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.output.cubin import Cubin, read_cubin
-from hatch_cuda_kernels.compiler.output.ptx import Ptx, read_ptx
+from hatch_cuda_kernels.compiler.output import Cubin, Ptx, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.store.index import (
+from hatch_cuda_kernels.store import (
     DETAILS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
     PROMISES_FILE,
     STORE_FOLDER,
+    UNREADABLE,
+    Promises,
+    StoreReader,
+    Supports,
     module_names,
+    read_member,
+    read_promises,
 )
-from hatch_cuda_kernels.store.package import UNREADABLE, read_member
-from hatch_cuda_kernels.store.promises import Promises, Supports, read_promises
-from hatch_cuda_kernels.store.reader import StoreReader
 from hatch_cuda_kernels.versions import parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hatch_cuda_kernels.arch import ComputeCapability
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
-    from hatch_cuda_kernels.store.reader import KernelLine
+    from hatch_cuda_kernels.store import ImageRecord, KernelLine, ModuleIndex
 
 __all__ = [
     "MISSING",

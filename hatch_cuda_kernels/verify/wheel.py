@@ -16,13 +16,21 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain.contents import record_digest
+from hatch_cuda_kernels.compiler.toolchain import record_digest
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.shape import check_shape
-from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, sbom_text
-from hatch_cuda_kernels.store.index import KERNELS_FILE, STORE_FOLDER
-from hatch_cuda_kernels.store.package import UNREADABLE, is_bomb, modules_of, read_member
+from hatch_cuda_kernels.store import (
+    KERNELS_FILE,
+    SBOM_FILE,
+    STORE_FOLDER,
+    UNREADABLE,
+    Distribution,
+    is_bomb,
+    modules_of,
+    read_member,
+    sbom_text,
+)
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
 
 if TYPE_CHECKING:

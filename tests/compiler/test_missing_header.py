@@ -8,7 +8,7 @@ import pytest
 from small_jobs import job_of
 
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.missing_header import missing_header
+from hatch_cuda_kernels.compiler.missing_header import header_advice
 from hatch_cuda_kernels.compiler.output.log import Diagnostic
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
@@ -25,7 +25,7 @@ def failure(write, tmp_path, monkeypatch):
         for name, text in {"k.cu": source, **files}.items():
             write(f"p/{name}", text)
         with pytest.raises(CompileError) as caught:
-            nvrtc.compile(job_of(tmp_path / "p", options=options))
+            nvrtc.run_job(job_of(tmp_path / "p", options=options))
         return caught.value
 
     return compile_source
@@ -72,7 +72,7 @@ def test_cuda_12_has_wheels_of_other_names():
     }
     for name, package in advice.items():
         found = Diagnostic("k.cu", 1, "catastrophic error", message.format(name))
-        assert missing_header(found, computed=(), release=(12, 9)) == f"python3 -m pip install {package} brings it"
+        assert header_advice(found, computed=(), release=(12, 9)) == f"python3 -m pip install {package} brings it"
 
 
 def test_another_failure_is_no_missing_header(failure):

@@ -14,7 +14,7 @@ from processes import linux
 from small_jobs import job_of
 
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError
@@ -45,7 +45,7 @@ def make_job(write, tmp_path):
 
 def test_one_compile_gives_cubin_and_ptx(make_job):
     """A real architecture's compile also gives the PTX of its virtual form."""
-    compiled = compile_job(make_job('extern "C" __global__ void k(float* y, int n, double d) {}'))
+    compiled = run_job(make_job('extern "C" __global__ void k(float* y, int n, double d) {}'))
     assert read_cubin(compiled.images["cubin"]).sm == 90
     assert b".target sm_90" in compiled.images["ptx"]
     major, minor = compiled.toolchain.release
@@ -56,7 +56,7 @@ def test_one_compile_gives_cubin_and_ptx(make_job):
 
 def test_names_are_really_lowered(make_job):
     """Instances, namespaces and variables get NVRTC's own mangled names; unlisted kernels are found."""
-    compiled = compile_job(make_job(TEMPLATES, names=("ns::fill<float, 2 + 2>",), variables=("ns::table",)))
+    compiled = run_job(make_job(TEMPLATES, names=("ns::fill<float, 2 + 2>",), variables=("ns::table",)))
     lowered = {symbol.name: symbol.lowered for symbol in (*compiled.kernels, *compiled.globals)}
     assert lowered == {
         "ns::fill<float, 2 + 2>": "_ZN2ns4fillIfLi4EEEvPT_S1_",
@@ -72,7 +72,7 @@ def test_a_cast_names_an_overload(make_job):
     """Of templates and of others; it is found by its name, and its parameters have theirs."""
     more = "template <class T> __global__ void one(T* p) {}\ntemplate <class T> __global__ void one(T** p, int n) {}\n"
     names = ("(void (*)(float)) overloaded", "(void (*)(float**, int)) one<float>", "(void (*)(float*)) one<float>")
-    found = {symbol.name: symbol for symbol in compile_job(make_job(TEMPLATES + more, names=names)).kernels}
+    found = {symbol.name: symbol for symbol in run_job(make_job(TEMPLATES + more, names=names)).kernels}
     assert [found[name].lowered for name in names] == ["_Z10overloadedf", "_Z3oneIfEvPPT_i", "_Z3oneIfEvPT_"]
     assert found[names[1]].names == ("p", "n")
     assert found["overloaded"].lowered == "_Z10overloadedi"
@@ -80,7 +80,7 @@ def test_a_cast_names_an_overload(make_job):
 
 def test_lto_gives_ltoir_and_a_finished_cubin(make_job):
     """With lto, NVRTC's LTO-IR ships for virtual architectures and nvJitLink finishes the real one."""
-    compiled = compile_job(make_job(TEMPLATES, kinds=("cubin", "ltoir"), names=("ns::fill<int, 8>",), lto=True))
+    compiled = run_job(make_job(TEMPLATES, kinds=("cubin", "ltoir"), names=("ns::fill<int, 8>",), lto=True))
     assert set(compiled.images) == {"cubin", "ltoir"}
     assert read_cubin(compiled.images["cubin"]).sm == 90
     assert compiled.kernels[0].params == ("u64", "u32")
@@ -89,7 +89,7 @@ def test_lto_gives_ltoir_and_a_finished_cubin(make_job):
 def test_unresolved_names_are_named(make_job):
     """An expression that does not resolve is told from those that do."""
     with pytest.raises(CompileError) as caught:
-        compile_job(make_job(TEMPLATES, names=("ns::fill<int, 8>", "ns::missing<int>")))
+        run_job(make_job(TEMPLATES, names=("ns::fill<int, 8>", "ns::missing<int>")))
     assert caught.value.bad_names == ("ns::missing<int>",)
     assert "'ns::missing<int>': namespace \"ns\" has no member" in str(caught.value)
 
@@ -97,26 +97,26 @@ def test_unresolved_names_are_named(make_job):
 def test_a_device_function_is_no_kernel(make_job):
     """A name of something else than an entry point fails and is named."""
     with pytest.raises(CompileError, match="'helper': "):
-        compile_job(make_job("__device__ __noinline__ int helper(int i) { return i; }", names=("helper",)))
+        run_job(make_job("__device__ __noinline__ int helper(int i) { return i; }", names=("helper",)))
 
 
 def test_a_job_without_kinds_asks_only_whether_nvrtc_takes_the_source(make_job):
     """What is wrong in the source, an instance or a name is said as in a compile; later ones are as they were."""
     text = "template <class T> __global__ void k(T* p) { static_assert(sizeof(T) == 4); *p = 1; }\n"
     job = replace(make_job(text, names=("k<int>",)), assembled=False)
-    before = compile_job(replace(job, kinds=("ptx",)))
-    found = compile_job(replace(job, kinds=()))
+    before = run_job(replace(job, kinds=("ptx",)))
+    found = run_job(replace(job, kinds=()))
     assert found.images == {}
     for names, message in ((("k<double>",), "static assertion failed"), (("j<int>",), "cannot resolve a name")):
         with pytest.raises(CompileError, match=message):
-            compile_job(replace(job, kinds=(), names=names))
-    assert compile_job(replace(job, kinds=("ptx",))).images == before.images
+            run_job(replace(job, kinds=(), names=names))
+    assert run_job(replace(job, kinds=("ptx",))).images == before.images
 
 
 def test_compile_errors_show_the_users_path_and_the_options(make_job):
     """The log names the file as the project does; the error pickles, as it travels from workers."""
     with pytest.raises(CompileError) as caught:
-        compile_job(make_job("int main( {", maxrregcount=40))
+        run_job(make_job("int main( {", maxrregcount=40))
     error = pickle.loads(pickle.dumps(caught.value))
     assert "k.cu(1): error" in error.log
     assert "hatch-cuda-kernels/" not in error.log
@@ -125,7 +125,7 @@ def test_compile_errors_show_the_users_path_and_the_options(make_job):
 
 def test_warnings_are_kept(make_job):
     """NVRTC's warnings come back without ptxas's statistics."""
-    compiled = compile_job(make_job('extern "C" __global__ void k() { int unused = 1; }'))
+    compiled = run_job(make_job('extern "C" __global__ void k() { int unused = 1; }'))
     assert "k.cu(1): warning" in compiled.log
     assert "ptxas" not in compiled.log
 
@@ -135,7 +135,7 @@ def test_spills_are_recorded(make_job):
     body = " ".join(f"float v{i} = x[{i}] * {i + 1}.5f;" for i in range(60))
     total = " + ".join(f"v{i} * v{59 - i}" for i in range(60))
     source = f'extern "C" __global__ void k(volatile float* x) {{ {body} x[0] = {total}; }}'
-    compiled = compile_job(make_job(source, maxrregcount=24))
+    compiled = run_job(make_job(source, maxrregcount=24))
     assert compiled.resources["k"]["spill_stores"] > 0
 
 
@@ -172,12 +172,12 @@ def compile_unseeded(job):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nvrtc, "compile_flags", unseeded)
-        return compile_job(job).images
+        return run_job(job).images
 
 
 def compile_seeded(job):
     """Compile as the package does."""
-    return compile_job(job).images
+    return run_job(job).images
 
 
 def test_cub_images_are_the_same_in_every_process(make_job, slow):
@@ -206,15 +206,15 @@ def test_a_wrapped_probe_sees_the_toolkit(make_job):
     source = (
         "#define HAS(x) __has_include(x)\n#if !HAS(<cuda_fp16.h>)\n#error not found\n#endif\n__global__ void k() {}\n"
     )
-    assert compile_job(make_job(source)).kernels
+    assert run_job(make_job(source)).kernels
 
 
 def test_images_record_what_had_a_part_in_them(make_job):
     """The version of nvJitLink is recorded of what it finished, those of headers where some are included."""
-    lto = compile_job(make_job(TEMPLATES, kinds=("cubin",), lto=True)).toolchain.to_json()
+    lto = run_job(make_job(TEMPLATES, kinds=("cubin",), lto=True)).toolchain.to_json()
     assert lto["nvjitlink"].startswith("13.")
     assert lto["headers"] == ""
-    plain = compile_job(make_job("#include <cuda_fp16.h>\n" + TEMPLATES)).toolchain.to_json()
+    plain = run_job(make_job("#include <cuda_fp16.h>\n" + TEMPLATES)).toolchain.to_json()
     assert plain == {"nvrtc": lto["nvrtc"], "headers": load_toolchain().headers}
 
 
@@ -224,7 +224,7 @@ def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):
     write("p/other.cu", CUB)
     assert job_of(tmp_path / "p", "other.cu", module="other").program.sha256 == first.program.sha256
     shown = make_job("__global__ void k(const char** p) { *p = __FILE__; }")
-    assert b"47, 104, 97, 116, 99, 104" in compile_job(shown).images["ptx"]  # "/hatch": the virtual name
+    assert b"47, 104, 97, 116, 99, 104" in run_job(shown).images["ptx"]  # "/hatch": the virtual name
     assert shown.program.name.endswith("/k.cu")
 
 
@@ -247,7 +247,7 @@ def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, a
         monkeypatch.chdir(tmp_path / name)
         source = '#line 1 "gen.cu"\nextern "C" __global__ void k(float* y) { *y = 1; }'
         job = make_job(source, kinds=(kind,), **options)
-        made.append(compile_job(job).images[kind])
+        made.append(run_job(job).images[kind])
         assert Path.cwd() == tmp_path / name
     assert made[0] == made[1]
     assert str(tmp_path).encode() not in made[0]
@@ -257,11 +257,11 @@ def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, a
 def test_a_toolkit_folder_keeps_its_name_where_descriptors_are_taken(make_job, tmp_path):
     """Another process has them free; the caller's stay as they are."""
     job = make_job("#include <cuda_fp16.h>\n__global__ void k(__half* y) { *y = *y + *y; }", kinds=("ltoir",), lto=True)
-    image = compile_job(job).images
+    image = run_job(job).images
     own = os.open(tmp_path, os.O_RDONLY)
     os.dup2(own, 200)
     try:
-        assert compile_job(job).images == image
+        assert run_job(job).images == image
         assert tmp_path.samefile("/proc/self/fd/200")
     finally:
         os.close(200)
@@ -271,7 +271,7 @@ def test_a_toolkit_folder_keeps_its_name_where_descriptors_are_taken(make_job, t
 def test_messages_name_toolkit_headers_as_they_are_installed(make_job):
     """What NVRTC says of them has their folder, whatever name it had there."""
     job = make_job("#include <crt/host_defines.h>\n__global__ void k() {}", lineinfo=True)
-    log = compile_job(job).log
+    log = run_job(job).log
     assert "must not be used directly" in log
     assert "/proc/self" not in log
 
@@ -279,4 +279,4 @@ def test_messages_name_toolkit_headers_as_they_are_installed(make_job):
 def test_an_error_in_such_a_compile_is_the_users(make_job):
     """What NVRTC says of the source comes through from where the compile ran."""
     with pytest.raises(CompileError, match="NVRTC refused the source"):
-        compile_job(make_job("__global__ void k() { nonsense }", lto=True, kinds=("ltoir",)))
+        run_job(make_job("__global__ void k() { nonsense }", lto=True, kinds=("ltoir",)))

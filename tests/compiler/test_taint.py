@@ -10,7 +10,7 @@ from small_jobs import job_of
 
 from hatch_cuda_kernels.child_process import call_apart, is_child
 from hatch_cuda_kernels.compiler import taint
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -84,7 +84,7 @@ def make_job(write, tmp_path):
 def outcome_of(job):
     """Return the image and the log of a job, or the log of a compile that fails."""
     try:
-        compiled = compile_job(job)
+        compiled = run_job(job)
     except CompileError as error:
         return error.log
     return compiled.images, compiled.log
@@ -95,9 +95,9 @@ def test_a_flag_of_one_module_has_no_effect_on_the_next(make_job, flag, source, 
     """Each of these flags changes the image it is given for, and no other; NVRTC by itself would remember it."""
     monkeypatch.setattr(taint, "is_child", is_child)  # look after every compile, as it is done outside the tests
     job, flagged = make_job(SOURCES[source]), make_job(SOURCES[source], extra=(flag,))
-    before = compile_job(job).images
-    assert compile_job(flagged).images != before
-    assert compile_job(job).images == before
+    before = run_job(job).images
+    assert run_job(flagged).images != before
+    assert run_job(job).images == before
     assert not taint.is_tainted()
 
 
@@ -111,7 +111,7 @@ def test_flags_that_others_gave_nvrtc_have_no_effect():
 def test_a_compile_in_a_process_of_its_own_says_what_is_wrong(make_job):
     """The error of the source comes through from there."""
     with pytest.raises(CompileError, match='identifier "nonsense" is undefined'):
-        compile_job(make_job('extern "C" __global__ void k() { nonsense; }', extra=("--restrict",)))
+        run_job(make_job('extern "C" __global__ void k() { nonsense; }', extra=("--restrict",)))
 
 
 def test_no_option_leaves_a_trace(make_job, slow):

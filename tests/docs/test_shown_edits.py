@@ -6,7 +6,7 @@ import pytest
 from doc_blocks import DOCS, blocks_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recipe
 from hatch_cuda_kernels.errors import CompileError
@@ -30,7 +30,7 @@ def shown(root, text):
     while True:
         (unit,) = recipe.units(sources)
         try:
-            compile_job(recipe.compile_job(unit, SmArch.parse("sm_90"), ("ptx", "cubin")))
+            run_job(recipe.compile_job(unit, SmArch.parse("sm_90"), ("ptx", "cubin")))
         except CompileError as error:
             levels = further_levels(recipe, root, sources, error)
             if levels is None:

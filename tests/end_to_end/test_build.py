@@ -101,7 +101,7 @@ def test_processes_and_threads_give_the_same_store(make_project, tmp_path, monke
     build(root, tmp_path / "one", executor=DaemonThreads(1))
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "another-cache"))
     monkeypatch.setattr("hatch_cuda_kernels.pool.executors._WORTH_ANOTHER", 0.0)
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)  # nothing can be compiled here any more
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.run_job", None)  # nothing can be compiled here any more
     report = build(root, tmp_path / "two", workers=2)
     assert len(report.compiled) == 6
     assert files(tmp_path / "one") == files(tmp_path / "two")

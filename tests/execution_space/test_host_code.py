@@ -13,7 +13,7 @@ from hatch_cuda_kernels import CompileError, InputError, NvrtcOptions, compile_t
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
@@ -387,7 +387,7 @@ def test_a_concept_is_what_it_is_to_nvcc(tmp_path):
         "__global__ void k(int* p) { if constexpr (Sized<S>) *p = 8; else *p = 7; }\n"
     )
     recipe, sources = read(project(tmp_path, text), std="c++20")
-    ptx = compile_job(recipe.job(sources, SmArch.parse("sm_90"), ("ptx",))).images["ptx"].decode()
+    ptx = run_job(recipe.job(sources, SmArch.parse("sm_90"), ("ptx",))).images["ptx"].decode()
     assert stored(ptx) == ["8"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recipe
 from hatch_cuda_kernels.errors import CompileError, InputError
@@ -90,7 +90,7 @@ def compile_ptx(root, mode):
         while True:
             (unit,) = recipe.units(sources)
             try:
-                made = compile_job(recipe.compile_job(unit, SmArch.parse("sm_90"), ("cubin", "ptx")))
+                made = run_job(recipe.compile_job(unit, SmArch.parse("sm_90"), ("cubin", "ptx")))
                 return made.images["ptx"].decode()
             except CompileError as error:
                 levels = further_levels(recipe, root, sources, error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
@@ -34,7 +34,7 @@ def test_members_may_be_boosts_pointers(tmp_path, name, has_boost):
         )
     options = NvrtcOptions(include=("third",) if has_boost else (), host_code=HostCode.DROP)
     recipe = Recipe(module="k", sources=("k.cu",), options=options)
-    made = compile_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",)))
+    made = run_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",)))
     assert [kernel.name for kernel in made.kernels] == ["k"]
 
 
@@ -44,7 +44,7 @@ def test_what_has_another_layout_is_not_the_standards(tmp_path):
     (tmp_path / "k.cu").write_text(text)
     recipe = Recipe(module="k", sources=("k.cu",), options=NvrtcOptions(host_code=HostCode.DROP))
     with pytest.raises(CompileError, match="boost"):
-        compile_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",)))
+        run_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",)))
 
 
 def test_a_name_whose_header_stays_is_not_declared_twice(tmp_path):
@@ -57,4 +57,4 @@ def test_a_name_whose_header_stays_is_not_declared_twice(tmp_path):
     (tmp_path / "k.cu").write_text(f"{text}__global__ void k(boost::optional<int>* x) {{ x->value = 1; }}\n")
     options = NvrtcOptions(include=("own",), host_code=HostCode.DROP)
     recipe = Recipe(module="k", sources=("k.cu",), options=options)
-    assert compile_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
+    assert run_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels

@@ -13,7 +13,7 @@ from slow_parameters import slow_but
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.output.ptx import read_ptx
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
@@ -314,7 +314,7 @@ def test_a_project_may_have_a_libcudacxx_that_asks_for_time_before_it_defines_it
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     recipe = Recipe(module="k", sources=("k.cu",), options=NvrtcOptions(include=(".",)))
-    assert compile_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
+    assert run_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
 
 
 def test_enumerators_may_have_the_names_of_floating_point_classes():

@@ -21,7 +21,7 @@ from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan, requirements
 from hatch_cuda_kernels.runtime.store import open_store
-from hatch_cuda_kernels.store.contents import contents
+from hatch_cuda_kernels.store.contents import list_contents
 from hatch_cuda_kernels.store.reader import StoreReader
 
 BLEND = "{{schema: 1, arches: [{arches}], modules: {{m: {{source: kernels/blend.cu, libraries: [{name}]{more}}}}}}}"
@@ -39,9 +39,9 @@ def libraries(tmp_path_factory, isolation):
     for more in ("", ", options: {lto: true}"):
         (folder / "kernels.yaml").write_text(manifest.format(more=more))
         (planned,) = make_plan(load_manifest(folder / "kernels.yaml"))
-        from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+        from hatch_cuda_kernels.compiler.nvrtc import run_job
 
-        images = compile_job(planned.jobs[0]).images
+        images = run_job(planned.jobs[0]).images
         (folder / f"tables.{'ltoir' if more else 'cubin'}").write_bytes(images["ltoir" if more else "object"])
     make_ptx(folder)
     make_containers(folder)
@@ -92,7 +92,7 @@ def test_a_library_of_each_kind_is_linked(libraries, tmp_path, suffix, lto):
     kernels, variables = objects_of(open_store(project / "out").find_image("blend", arch="sm_90").data)
     assert "blend" in kernels
     assert "table" in variables
-    assert [*contents(StoreReader(project / "out"))["modules"]["m"]["kernels"]] == ["blend", "common"]
+    assert [*list_contents(StoreReader(project / "out"))["modules"]["m"]["kernels"]] == ["blend", "common"]
     assert main(["verify", str(project / "out"), "--rebuild"]) == 0
 
 

@@ -12,7 +12,7 @@ from linked_project import build_linked, objects_of, write_linked
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
@@ -255,5 +255,5 @@ def test_large_variables_are_linked(tmp_path):
     )
     (tmp_path / "b.cu").write_text("__device__ float f(float x) { return x + 1; }\n")
     recipe = Recipe(module="m", sources=("a.cu", "b.cu"), options=NvrtcOptions())
-    images = compile_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).images
+    images = run_job(recipe.job(read_recipe(recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).images
     assert objects_of(images["cubin"])[0] == {"_Z1ki"}

@@ -8,7 +8,7 @@ from small_jobs import job_of
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.finish_job import FinishInput
 from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.ptxas import assemble
 from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
@@ -86,7 +86,7 @@ def test_the_table_of_what_serves_what_is_the_finishers(write, tmp_path, slow, f
     archs = [SmArch.parse(name) for name in names.split()]
     for arch in archs:
         job = job_of(tmp_path / "p", arch=str(arch), kinds=("ptx",))
-        ptx = compile_job(job).images["ptx"]
+        ptx = run_job(job).images["ptx"]
         done = {str(target) for target in archs if finishes(finisher, ptx, target)}
         assert done == {str(target) for target in archs if arch.serves(target)}
 
@@ -145,9 +145,9 @@ def test_key_of_a_finished_image_is_no_other_compiles(make_project):
 def test_a_job_without_its_inputs_makes_them(make_project):
     """A planned one is complete in itself, too: what it finishes is compiled first."""
     _, job = plan_of(make_project, "sm_80, sm_90", "ptx").finishing
-    front = compile_job(job.fronts[0])
+    front = run_job(job.fronts[0])
     given = job.starting_from([FinishInput.of(front.images["ptx"], front)])
-    assert compile_job(job).images == compile_job(given).images
+    assert run_job(job).images == run_job(given).images
 
 
 USES = """#include "in/h.h"

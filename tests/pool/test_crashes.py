@@ -51,10 +51,10 @@ def crashing(make_project, worker_processes):
 
 def crashes(found):
     """Return whether a process dies that compiles a job."""
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_here
+    from hatch_cuda_kernels.compiler.nvrtc import run_job
 
     try:
-        call_apart(compile_here, found)
+        call_apart(run_job, found)
     except ChildDiedError as error:
         return error.crashed
     except CompileError:

@@ -37,7 +37,7 @@ found = installed.load_toolchain()
 installed.load_toolchain = lambda: found._replace(nvrtc="13.0.1")
 """
 OTHER_VERSION = "import hatch_cuda_kernels; hatch_cuda_kernels.__version__ = '0.0.9'"
-DEADLY = "from hatch_cuda_kernels.compiler import nvrtc; import os; nvrtc.compile = lambda job: os._exit(1)"
+DEADLY = "from hatch_cuda_kernels.compiler import nvrtc; import os; nvrtc.run_job = lambda job: os._exit(1)"
 NO_PACKAGE = "import sys; sys.modules['hatch_cuda_kernels'] = None"
 
 
@@ -127,7 +127,7 @@ def test_the_environment_redirects_a_wheel_build(cluster, project, fresh_cache, 
     monkeypatch.chdir(project)
     (project / "kernels.yaml").write_text("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
     cluster.add(1)
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.compile", None)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.run_job", None)
     monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", f"dask:{cluster.file}")
     build_wheel(project)
     with zipfile.ZipFile(project / "dist" / "p-1.0-py3-none-any.whl") as archive:

@@ -114,8 +114,8 @@ def test_builds_in_opposite_orders_do_not_wait_for_each_other(project, tmp_path,
 def test_modules_of_one_source_are_compiled_once(make_project, fresh_cache, tmp_path, monkeypatch):
     """Equal keys are one compile, also in one build."""
     compiles = []
-    compile_job = task.Task.compile
-    monkeypatch.setattr(task.Task, "compile", lambda self: (compiles.append(1), compile_job(self))[1])
+    run_job = task.Task.compile
+    monkeypatch.setattr(task.Task, "compile", lambda self: (compiles.append(1), run_job(self))[1])
     modules = ", ".join(f"m{number}: {{source: saxpy.cu}}" for number in range(4))
     root = make_project(f"{{schema: 1, arches: [sm_90], modules: {{{modules}}}}}")
     report = build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
@@ -125,12 +125,12 @@ def test_modules_of_one_source_are_compiled_once(make_project, fresh_cache, tmp_
 def test_an_error_is_found_once(make_project, fresh_cache, tmp_path, monkeypatch):
     """Who waits for a compile that fails gets its error without another one."""
     compiles, begun, go = [], threading.Event(), threading.Event()
-    compile_job, begin = task.Task.compile, Turns.begin
+    run_job, begin = task.Task.compile, Turns.begin
 
     def compile_once(self):
         compiles.append(1)
         go.wait(HANG_SECONDS)
-        return compile_job(self)
+        return run_job(self)
 
     def note(self, job):
         answer = begin(self, job)
@@ -179,12 +179,12 @@ def test_a_turn_ends_with_the_build(one_job):
 
 def test_what_was_compiled_meanwhile_is_taken(one_job):
     """The images, and all that their compile said."""
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+    from hatch_cuda_kernels.compiler.nvrtc import run_job
 
     job, build = one_job
     first, second = build(), build()
     assert first.begin(job) is None
-    made = compile_job(job)
+    made = run_job(job)
     open_cache().put(entry_of(job, "cubin", made))
     first.end(job)
     found = second.begin(job)

@@ -12,7 +12,7 @@ import pytest
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
+from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -447,9 +447,7 @@ def test_headers_that_a_build_includes_before_a_source_are_stated(tmp_path, monk
     assert "#else\nstd::vector<int> host() { return {}; }\n#endif" in (tmp_path / "inc" / "forced.h").read_text()
     module = load_manifest(tmp_path / "kernels.yaml").modules[0]
     assert module.recipe.options.pre_include == ("forced.h", "cuda_fp16.h")
-    assert compile_job(
-        module.recipe.job(read_recipe(module.recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))
-    ).kernels
+    assert run_job(module.recipe.job(read_recipe(module.recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
 
 
 def test_lines_end_as_they_did(tmp_path):

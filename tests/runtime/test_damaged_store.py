@@ -225,7 +225,7 @@ def test_a_damaged_source_is_named_and_not_compiled(copy, driver, fresh_cache, m
     """Whoever asks for what would have to be compiled is told the file, and no compiler sees it."""
     change, file, kernel, says = SOURCE_DAMAGES[damage]
     change(copy / file)
-    monkeypatch.setattr(nvrtc, "compile", lambda _: pytest.fail("compiled"))
+    monkeypatch.setattr(nvrtc, "run_job", lambda _: pytest.fail("compiled"))
     for ask in (
         lambda store: store.get_kernel(kernel),
         lambda store: store.find_image(kernel, arch="sm_75"),
@@ -263,7 +263,7 @@ INDEXES = ("reduce/index.json", "reduce/details.json")
 @pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 200)]), ids=str)
 def test_nothing_is_compiled_by_a_changed_index(copy, fresh_cache, monkeypatch, seeds):
     """Options and names are in it: whichever byte changes, another image must not come of it in silence."""
-    monkeypatch.setattr(nvrtc, "compile", lambda _: pytest.fail("compiled"))
+    monkeypatch.setattr(nvrtc, "run_job", lambda _: pytest.fail("compiled"))
     for seed in seeds:
         rng = random.Random(seed)
         path = copy / rng.choice((*INDEXES, DIGESTS_FILE))

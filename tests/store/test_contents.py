@@ -12,7 +12,7 @@ from wheels import Wheel
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, sbom_text
-from hatch_cuda_kernels.store.package import opened
+from hatch_cuda_kernels.store.package import open_package
 from hatch_cuda_kernels.verify import Demands, verify_store
 
 PROJECT = Distribution("example-project", "0.1.0")
@@ -27,7 +27,7 @@ def document(wheel):
 
 def found_by_verify(wheel):
     """Return what the check says of a wheel's document: its state and the problems."""
-    with opened(str(wheel)) as reader:
+    with open_package(str(wheel)) as reader:
         results = verify_store(reader, Demands(skip=frozenset({"assembly"})), wheel=wheel).results
     [result] = (result for result in results if result.check == "sbom")
     return result.state, [problem.message for problem in result.outcome.problems]
@@ -68,7 +68,7 @@ def test_it_names_each_module_and_source(example_wheel):
     parts = {part["bom-ref"]: part for part in data["components"]}
     needs = {row["ref"]: row["dependsOn"] for row in data["dependencies"]}
     assert needs["pkg:pypi/example-project@0.1.0"] == [ref for ref in parts if ref.startswith("module ")]
-    with opened(str(example_wheel)) as reader:
+    with open_package(str(example_wheel)) as reader:
         for index in reader.modules():
             listed = Wheel(example_wheel)[f"{index.module}/index.json"]
             hashes = parts[f"module {index.module}"]["hashes"]
@@ -80,7 +80,7 @@ def test_it_names_each_module_and_source(example_wheel):
 
 def test_it_follows_from_the_content_alone(example_store):
     """The same store gives the same bytes, without a time; another project or version gives another serial number."""
-    with opened(str(example_store)) as reader:
+    with open_package(str(example_store)) as reader:
         first, second = (sbom_text(reader, PROJECT, made_by="1.0") for _ in range(2))
         other = sbom_text(reader, PROJECT._replace(version="0.2.0+local"), made_by="1.0")
     assert first == second
@@ -93,7 +93,7 @@ def test_an_altered_toolkit_is_no_package(example_wheel, tmp_path):
     """A file that is not as its package brought it has no package URL: scanners would take it for the package's."""
     parts = Wheel(example_wheel)
     parts.edit_index("saxpy", lambda data: data["toolchain"].update(nvrtc="13.0.88+0123abcd"))
-    with opened(str(parts.write(tmp_path))) as reader:
+    with open_package(str(parts.write(tmp_path))) as reader:
         data = json.loads(sbom_text(reader, PROJECT, made_by="1.0"))
     [part] = (part for part in data["components"] if part.get("version") == "13.0.88+0123abcd")
     assert "purl" not in part

@@ -11,7 +11,7 @@ import pytest
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store import packing
-from hatch_cuda_kernels.store.packing import pack_block, packed_before
+from hatch_cuda_kernels.store.packing import pack_block, read_blocks
 
 MODULES = "b: {source: b.cu}, c: {source: c.cu}"
 MANIFEST = f"{{schema: 1, packing: solid, arches: [sm_80, sm_90], modules: {{a: {{source: a.cu}}, {MODULES}}}}}"
@@ -67,7 +67,7 @@ def test_a_changed_module_is_packed_anew(build, project, packed):
     build("store")
     (project / "b.cu").write_text(kernel("b", 5000, first=9))
     again = build("store")
-    assert packed[3:] == [min(packed), packed[1]]
+    assert packed[3:] == [min(packed), sorted(packed[:3])[1]]
     assert again == build("clean")
 
 
@@ -76,7 +76,7 @@ def test_other_code_packed_the_store(build, tmp_path, packed):
     first = build("store")
     repack(tmp_path / "store", lambda images: lzma.compress(images, lzma.FORMAT_XZ, preset=0))
     assert build("store") == first
-    assert packed == [*packed[:3], min(packed), *packed[:3]]
+    assert sorted(packed) == sorted([min(packed), *packed[:3] * 2])
 
 
 def repack(store, compress):
@@ -117,7 +117,7 @@ def test_a_block_of_other_images_is_not_believed(build, tmp_path):
         images = bytearray(lzma.decompress(pack.read_bytes()))
         images[-1] ^= 1
         replace_pack(store / module, pack_block(bytes(images)))
-    assert len(packed_before(store)) == 1
+    assert len(read_blocks(store)) == 1
     assert build("store") == first
 
 
@@ -133,4 +133,4 @@ def test_a_python_without_lzma_uses_nothing(build, tmp_path, monkeypatch):
     """That it cannot pack is said where it packs."""
     build("store")
     monkeypatch.setitem(sys.modules, "lzma", None)
-    assert packed_before(tmp_path / "store") == {}
+    assert read_blocks(tmp_path / "store") == {}

@@ -157,7 +157,7 @@ def found(stores, monkeypatch):
     """Return a function that makes one change and returns whether ``verify`` reports it."""
     monkeypatch.setattr(subject, "read_cubin", cache(read_cubin))  # most changes leave the images as they are
     monkeypatch.setattr(
-        nvrtc, "compile", cache(nvrtc.compile)
+        nvrtc, "run_job", cache(nvrtc.run_job)
     )  # and the jobs: each is done once, in threads of this one
 
     def report(change, *, sealed, rebuild=False):

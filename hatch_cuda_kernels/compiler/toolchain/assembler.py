@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.cache import file_state
 from hatch_cuda_kernels.compiler.toolchain.libraries import identity
 from hatch_cuda_kernels.compiler.toolchain.packages import pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library, library_version

@@ -7,8 +7,7 @@ from base64 import urlsafe_b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cache.location import default_cache_path
-from hatch_cuda_kernels.cache.notes import Notes
+from hatch_cuda_kernels.cache import Notes, default_cache_path
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.cache import file_state
 from hatch_cuda_kernels.compiler.toolchain.libraries import identity
 from hatch_cuda_kernels.compiler.toolchain.packages import exactly, pinned, pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library, library_version

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import cuda_release_for_arch
-from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.cache import file_state
 from hatch_cuda_kernels.compiler.toolchain.assembler import find_ptxas
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
     altered_library,

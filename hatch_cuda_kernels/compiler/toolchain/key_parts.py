@@ -13,8 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.location import default_cache_path
-from hatch_cuda_kernels.cache.notes import Notes, file_state
+from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

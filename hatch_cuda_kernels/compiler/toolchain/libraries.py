@@ -13,7 +13,7 @@ import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cache.notes import file_state, is_older
+from hatch_cuda_kernels.cache import file_state, is_older
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     exactly,

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged
+from hatch_cuda_kernels.cache import Notes, file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, find_toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
 from hatch_cuda_kernels.compiler.toolchain.libraries import library_files

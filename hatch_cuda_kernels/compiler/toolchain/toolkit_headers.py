@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.notes import file_state, unchanged
+from hatch_cuda_kernels.cache import file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.parts import PartFiles
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked

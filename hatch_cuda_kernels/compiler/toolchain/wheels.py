@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.cache import file_state
 from hatch_cuda_kernels.compiler.toolchain.packages import bindings, distribution
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.runtime.launch.shapes import Dim, LaunchAttributes
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import StoreReader
 
     class CallOptions(LaunchAttributes, total=False):
         """Options of ``Store.jax_call``. Each size may be a function of the arguments by name."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.torch.operators import TorchOperators
     from hatch_cuda_kernels.operators.torch.options import TorchOptions
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import StoreReader
 
 __all__ = ["operators_of_store"]
 

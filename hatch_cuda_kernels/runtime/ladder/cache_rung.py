@@ -57,7 +57,7 @@ def image_of(entry: Entry, origin: Origin) -> Image:
 
 def _search(request: Request) -> Candidate:
     """Return what a toolchain known here has compiled, or the reason that there is nothing."""
-    from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains  # where no key is remembered
+    from hatch_cuda_kernels.compiler.toolchain import known_toolchains  # where no key is remembered
 
     toolchains = known_toolchains()
     keys = [request.source.key(request.arch, request.instance, toolchain) for toolchain in toolchains]

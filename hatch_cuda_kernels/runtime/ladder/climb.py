@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import Image, Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store import ImageRecord
 
     Rung = Callable[[Request], Iterator[Candidate]]
 
@@ -204,7 +204,7 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
     elif any("is not installed" in reason for reason in reasons):
-        from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install  # only for the error
+        from hatch_cuda_kernels.compiler.toolchain import own, pip_install  # only for the error
 
         fixes.append(f"install a compiler for run time: {pip_install(own('jit'))}")
     if any("written as PTX ISA" in reason for reason in reasons):
@@ -216,7 +216,7 @@ def _build_fix(request: Request) -> str:
     if not request.listed:
         return f"list {request.kernel.name} under instances in the package's kernels.yaml and build it again"
     if request.source.stale:
-        from hatch_cuda_kernels.compiler.toolchain.packages import editable_install  # only for the error
+        from hatch_cuda_kernels.compiler.toolchain import editable_install  # only for the error
 
         return f"install the package again: {editable_install(request.source.root)}"
     return f"build the package with {request.arch} among its arches"

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.job import Finished
+    from hatch_cuda_kernels.compiler import Finished
     from hatch_cuda_kernels.image import Finisher, Image, Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.store.index import ImageRecord
+    from hatch_cuda_kernels.store import ImageRecord
 
 
 __all__ = ["LOGGER", "Notice", "finished_candidates", "jit_candidates"]
@@ -132,7 +132,7 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
     if refusal is not None:
         yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=refusal, damage=damage)
         return
-    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain  # off the cached path
+    from hatch_cuda_kernels.compiler.toolchain import current_toolchain  # off the cached path
 
     reason = f"compiled from {', '.join(request.module.sources)} by NVRTC {current_toolchain().nvrtc}"
     yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=lambda: _jit(request))
@@ -140,8 +140,10 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
 
 def _compiler_refusal(request: Request) -> str | None:
     """Return why this request is not compiled here, or None. Raises StoreError for damage of what would be."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import supports_arch  # off the cached path
-    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
+    from hatch_cuda_kernels.compiler.toolchain import (
+        current_toolchain,
+        supports_arch,  # off the cached path
+    )
 
     arch = request.arch
     try:
@@ -158,18 +160,17 @@ def _compiler_refusal(request: Request) -> str | None:
 
 def _jit(request: Request) -> Image:
     """Compile to a CUBIN and record it, unless another process is doing so. Raises CompileError with NVRTC's log."""
-    from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain
+    from hatch_cuda_kernels.compiler.toolchain import current_toolchain
 
     key = request.source.key(request.arch, request.instance, current_toolchain())
     return recorded_or_made(request, key, partial(_compile, request))
 
 
 def _compile(request: Request, notice: Notice) -> Entry:
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain  # only in the one that compiles
+    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # only in the one that compiles
 
     toolchain = load_toolchain()  # says what to install if it is missing
-    from hatch_cuda_kernels.compiler.nvrtc import compile as compile_job
-    from hatch_cuda_kernels.compiler.record import entry_of
+    from hatch_cuda_kernels.compiler import entry_of, run_job
 
     source = request.source
     used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
@@ -177,7 +178,7 @@ def _compile(request: Request, notice: Notice) -> Entry:
     with notice.compiling(job.arch, f"NVRTC {toolchain.nvrtc}"):
         while True:
             try:
-                compiled = replace(compile_job(job), toolchain=keyed.toolchain(used))
+                compiled = replace(run_job(job), toolchain=keyed.toolchain(used))
                 break
             except CompileError as error:
                 further = source.job_after(error, request.arch, request.instance)
@@ -259,7 +260,7 @@ def _tools(record: ImageRecord) -> Iterator[_Tool]:
     """Yield what there is to finish an image, best first: a ptxas that can read it, and nvJitLink in any case."""
     if record.kind == "ptx":
         yield from _assemblers(record.ptx_isa)
-    from hatch_cuda_kernels.compiler.toolchain.libraries import nvjitlink_version  # a large library
+    from hatch_cuda_kernels.compiler.toolchain import nvjitlink_version  # a large library
 
     try:
         release = nvjitlink_version()
@@ -271,7 +272,7 @@ def _tools(record: ImageRecord) -> Iterator[_Tool]:
 
 
 def _assemblers(isa: tuple[int, int]) -> Iterator[_Tool]:
-    from hatch_cuda_kernels.compiler.toolchain.assembler import installed_ptxas  # runs programs
+    from hatch_cuda_kernels.compiler.toolchain import installed_ptxas  # runs programs
 
     for found in installed_ptxas():
         if isa_refusal(isa, release_of(found.version), "ptxas") is None:
@@ -311,10 +312,10 @@ def _made(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> F
     data, module = request.read(record).data, request.module.module
     options = request.source.recipe().options
     if tool.path is not None:
-        from hatch_cuda_kernels.compiler.ptxas import assemble
+        from hatch_cuda_kernels.compiler import assemble
 
         return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
-    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a large library
+    from hatch_cuda_kernels.compiler import LinkInput, link  # a large library
 
     keep = request.source.kept_variables(record)
     given = LinkInput(data, record.kind, module)

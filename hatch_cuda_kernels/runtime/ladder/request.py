@@ -11,16 +11,14 @@ from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.image import Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
 from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, checked_policy, jit_allowed
-from hatch_cuda_kernels.store.reader import KernelLine
-from hatch_cuda_kernels.store.source import ModuleSource
+from hatch_cuda_kernels.store import KernelLine, ModuleSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
-    from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex, StoreReader
 
 __all__ = ["Request", "find_kernel", "find_variable", "make_request"]
 

@@ -64,7 +64,7 @@ def state() -> str:
     except metadata.PackageNotFoundError:
         return "not installed"
     if _module() is None:
-        from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install  # only to say what to install
+        from hatch_cuda_kernels.compiler.toolchain import own, pip_install  # only to say what to install
 
         return f"{version} does not fit; {pip_install(own('accelerator'), options='--upgrade')}"
     return version

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.resources import KernelAttributes, Occupancy
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchOptions
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
-    from hatch_cuda_kernels.store.launch_rules import LaunchRule
+    from hatch_cuda_kernels.store import LaunchRule
 
 __all__ = ["Dim", "Kernel"]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hatch_cuda_kernels.runtime.launch.launch import Launches
-    from hatch_cuda_kernels.store.launch_rules import LaunchRule
+    from hatch_cuda_kernels.store import LaunchRule
 
 
 __all__ = ["NAMES", "refusal", "rule_function", "rule_texts"]
