@@ -1,26 +1,160 @@
-"""A store's kernel as an operator is made of it: what is known of it before it is loaded, and how to load it."""
+"""A store's kernels as operators are made of them: parameters, launch sizes, what is known before loading.
+
+An operator takes arrays and numbers. A pointer to const is read, any other one is written to. This holds for every
+framework.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.operators.ruled import named_parameters
-from hatch_cuda_kernels.operators.sizes import ruled_sizes, stated_sizes
+from hatch_cuda_kernels.names import python_names
 from hatch_cuda_kernels.runtime.ladder.request import find_kernel
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
+from hatch_cuda_kernels.runtime.launch.launch_rule import NAMES, refusal, rule_texts
+from hatch_cuda_kernels.runtime.launch.shapes import Shape
+from hatch_cuda_kernels.signature import Parameter, parameters_of
 from hatch_cuda_kernels.store import LaunchRule, ModuleSource, find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Collection, Sequence
 
-    from hatch_cuda_kernels.operators.sizes import Sizes
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
     from hatch_cuda_kernels.signature import Parameter
     from hatch_cuda_kernels.store import KernelLine, StoreReader
 
-__all__ = ["OperatorKernel", "find_operator_kernel"]
+
+__all__ = [
+    "Division",
+    "OperatorKernel",
+    "RuledKernel",
+    "Sizes",
+    "divide",
+    "find_operator_kernel",
+    "named_parameters",
+    "ruled_kernels",
+    "ruled_sizes",
+    "stated_sizes",
+]
+
+
+class Division(NamedTuple):
+    """A kernel's parameters by what an operator does with them; each in the kernel's order."""
+
+    arrays: tuple[Parameter, ...]
+    """Pointers that the caller gives an array for."""
+    outputs: tuple[Parameter, ...]
+    """Pointers to memory that the operator allocates, and returns."""
+    numbers: tuple[Parameter, ...]
+    """Whatever is passed by value."""
+    written: tuple[Parameter, ...]
+    """Those of the arrays that the kernel writes to."""
+
+
+def divide(kernel: str, parameters: Sequence[Parameter], outputs: Collection[str]) -> Division:
+    """Divide a kernel's parameters; ``outputs`` names those that the operator allocates.
+
+    Raises InputError for an output that the kernel does not have, or that it cannot write to.
+    """
+    by_name = {parameter.name: parameter for parameter in parameters}
+    for name in outputs:
+        if name not in by_name:
+            raise InputError(f"{kernel} has no parameter {name!r}; its parameters are {_listed(parameters)}")
+        if not by_name[name].is_pointer or by_name[name].is_const:
+            raise InputError(f"{name} of {kernel} is {by_name[name].type}, which the kernel cannot write to")
+    pointers = [parameter for parameter in parameters if parameter.is_pointer]
+    arrays = tuple(parameter for parameter in pointers if parameter.name not in outputs)
+    return Division(
+        arrays,
+        tuple(parameter for parameter in pointers if parameter.name in outputs),
+        tuple(parameter for parameter in parameters if not parameter.is_pointer),
+        tuple(parameter for parameter in arrays if not parameter.is_const),
+    )
+
+
+def _listed(parameters: Sequence[Parameter]) -> str:
+    return ", ".join(map(str, parameters)) or "none"
+
+
+class RuledKernel(NamedTuple):
+    """A listed kernel that is called without brackets."""
+
+    name: str
+    module: str | None
+    """The module to name; None if no other one has the kernel."""
+    parameters: tuple[Parameter, ...]
+    """Each has a name that Python takes."""
+    rule: LaunchRule | None = None
+
+
+def ruled_kernels(reader: StoreReader) -> list[RuledKernel]:
+    """Return the listed kernels that a rule is stated for. Raises StoreError for a missing or damaged store."""
+    modules = dict(reader.kernels())
+    found = []
+    for line in reader.lines():
+        rule = None if line.key.startswith("&") else _rule(reader, line)
+        if rule is not None:
+            module = modules[line.name] and line.module
+            parameters = parameters_of(line.params, line.types, line.names)
+            found.append(RuledKernel(line.name, module, named_parameters(parameters, rule), rule))
+    return found
+
+
+def _rule(reader: StoreReader, line: KernelLine) -> LaunchRule | None:
+    return find_rule(map(LaunchRule.from_json, reader.module(line.module).launch), line.name)
+
+
+def named_parameters(parameters: Sequence[Parameter], rule: LaunchRule | None) -> tuple[Parameter, ...]:
+    """Return a kernel's parameters with names that Python takes, which its rule may know where the store does not."""
+    names = [parameter.name for parameter in parameters]
+    if rule is not None and not all(names):
+        names = list(rule.names)
+    return tuple(parameter._replace(name=name) for parameter, name in zip(parameters, python_names(names), strict=True))
+
+
+#: From the arguments of a call by name to the shape of its launch. Of arrays, shape and dtype are enough.
+Sizes: TypeAlias = Callable[[Mapping[str, Any]], Shape]
+
+
+def stated_sizes(kernel: str, sizes: Mapping[str, Any]) -> Sizes:
+    """Return the shape that is stated; any part of it may be a function of the arguments by name.
+
+    Raises InputError unless grid and block are there. The function it returns raises LaunchError for a bad shape.
+    """
+    if not {"grid", "block"} <= sizes.keys():
+        raise InputError(
+            f"{kernel} has no grid: pass grid= and block=, or state a rule for it under launch: in its manifest"
+        )
+
+    def shape_of(args: Mapping[str, Any]) -> Shape:
+        return Shape.make(kernel, **{name: size(args) if callable(size) else size for name, size in sizes.items()})
+
+    return shape_of
+
+
+def ruled_sizes(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]) -> Sizes:
+    """Return the shape that a manifest's rule gives. Raises LaunchError for a rule that no build writes.
+
+    The function it returns raises LaunchError for arguments that give no shape.
+    """
+    grid, block, shared_mem = rule_texts(kernel, rule, [f"args[{parameter.name!r}]" for parameter in parameters])
+    # Of checked expressions, and names that Python takes.
+    compute = eval(f"lambda args: ({grid}, {block}, {shared_mem})", dict(NAMES))  # noqa: S307
+    attributes: dict[str, Any] = {**rule.attributes}
+    if "cluster" in attributes:
+        attributes["cluster"] = tuple(attributes["cluster"])
+
+    def shape_of(args: Mapping[str, Any]) -> Shape:
+        try:
+            sizes = compute(args)
+        except Exception as error:
+            raise refusal(kernel, rule, error) from error
+        return Shape.make(kernel, *sizes, **attributes)
+
+    return shape_of
 
 
 class OperatorKernel(NamedTuple):

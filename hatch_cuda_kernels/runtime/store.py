@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.operators.jax.call import JaxCall
-    from hatch_cuda_kernels.operators.jax.declare import CallOptions
-    from hatch_cuda_kernels.operators.torch.operators import TorchOperators
-    from hatch_cuda_kernels.operators.torch.options import TorchOptions
+    from hatch_cuda_kernels.operators.jax.call import CallOptions, JaxCall
+    from hatch_cuda_kernels.operators.torch.operators import TorchOperators, TorchOptions
     from hatch_cuda_kernels.runtime.background import WarmUp
     from hatch_cuda_kernels.runtime.ladder.explain import Explanation
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
@@ -187,7 +185,7 @@ class Store(Holdings):
         The options are in ``TorchOptions``. Raises InputError for what does not fit the kernels or a name that is
         taken, StoreError for a missing or damaged store.
         """
-        from hatch_cuda_kernels.operators.torch.of_store import operators_of_store  # imports torch
+        from hatch_cuda_kernels.operators.torch.operators import operators_of_store  # imports torch
 
         return operators_of_store(self._reader, self.get_kernel, namespace, options)
 
@@ -198,7 +196,7 @@ class Store(Holdings):
         see ``CallOptions``. Imports jax. Raises InputError for options that do not fit the kernel, KernelNotFoundError
         and StoreError.
         """
-        from hatch_cuda_kernels.operators.jax.declare import declare
+        from hatch_cuda_kernels.operators.jax.call import declare
 
         return declare(self._reader, self.get_kernel, self.policy, name, options)
 

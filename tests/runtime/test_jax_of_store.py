@@ -12,7 +12,7 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import DriverError, InputError, KernelNotFoundError, LaunchError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.operators.jax.constants import Constants
+from hatch_cuda_kernels.operators.jax.handler import Constants
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 MANIFEST = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hatch_cuda_kernels.names import python_names
-from hatch_cuda_kernels.operators.ruled import RuledKernel
+from hatch_cuda_kernels.operators.kernel import RuledKernel
 from hatch_cuda_kernels.signature import Parameter
 
 #: PTX's word by C++ type; every other one is a struct.

@@ -28,25 +28,194 @@ question for metadata, errors.
         except BaseException as error:
             return failed(frame, error)
         return otherwise(frame)
+
+What a call knows when it is traced, the launch's shape and the numbers passed by value, is a text that XLA keeps: the
+one attribute of a call. XLA's own scalar attributes lack float16 and half of uint64, and a handler would decode each of
+them at each call; a text is compared with those it has met. It holds nothing of this process, because compiled programs
+are kept on disk, too.
+
+A call in progress has a slot to write to. Slots are kept by thread, and so is Python's state of the thread: XLA's
+threads are none of Python's, and to make and destroy their state at each call takes 13 us, thirty times as long as to
+enter.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
+import threading
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
-from hatch_cuda_kernels.errors import LaunchError
-from hatch_cuda_kernels.operators.jax.abi import DATA, EXECUTE, MEMORY, SPAN, WORD, CallFrame, frame_words, words
-from hatch_cuda_kernels.operators.jax.constants import Constants
-from hatch_cuda_kernels.operators.jax.replies import answer_metadata, get_stream_of, make_error
-from hatch_cuda_kernels.operators.jax.slots import CallSlot, CallSlots
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, LaunchError
+from hatch_cuda_kernels.operators.jax.abi import (
+    API_VERSION,
+    COMMAND_BUFFER_COMPATIBLE,
+    DATA,
+    EXECUTE,
+    EXTENSION_METADATA,
+    MEMORY,
+    SPAN,
+    WORD,
+    CallFrame,
+    ErrorCode,
+    ErrorCreateArgs,
+    FrameApi,
+    MetadataExtension,
+    StreamGetArgs,
+    frame_words,
+    words,
+)
+from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-    from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
-__all__ = ["Entered", "Handler", "LaunchTarget", "Passing", "Source"]
+__all__ = [
+    "ATTRIBUTE",
+    "CallSlot",
+    "CallSlots",
+    "Constants",
+    "Entered",
+    "Handler",
+    "LaunchTarget",
+    "Passing",
+    "Source",
+    "answer_metadata",
+    "get_stream_of",
+    "make_error",
+    "stream_getter",
+]
+
+
+#: The attribute's name.
+ATTRIBUTE = "launch"
+
+
+class Constants(NamedTuple):
+    """The constants of one call."""
+
+    shape: Shape
+    arguments: bytes
+    """The parameter buffer, with zeros for the pointers."""
+
+    def to_text(self) -> str:
+        """Return the attribute."""
+        shape = {name: value for name, value in self.shape._asdict().items() if value}
+        return json.dumps({**shape, "arguments": self.arguments.hex()}, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: bytes) -> Constants:
+        """Read what ``to_text`` wrote."""
+        stated: dict[str, Any] = {"shared_mem": 0, **json.loads(text)}
+        arguments = bytes.fromhex(stated.pop("arguments"))
+        return cls(Shape(**{name: _sizes(value) for name, value in stated.items()}), arguments)
+
+
+def _sizes(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class CallSlot:
+    """Addresses of arguments, as cuLaunchKernel takes them, and the request for a stream; at fixed addresses."""
+
+    __slots__ = ("address", "memory", "request", "request_address")
+
+    def __init__(self, parameters: int) -> None:
+        self.memory = (ctypes.c_uint64 * max(parameters, 1))()
+        self.address = ctypes.addressof(self.memory)
+        self.request = StreamGetArgs(ctypes.sizeof(StreamGetArgs))
+        self.request_address = ctypes.addressof(self.request)
+
+
+class CallSlots(threading.local):
+    """The free slots of one handler in the current thread."""
+
+    def __init__(self) -> None:  # once in each thread
+        _KEPT.state  # noqa: B018 - makes it
+        self.free: list[CallSlot] = []
+
+
+class _Kept(threading.local):
+    """Python's state of the current thread, which is kept until the thread or Python ends.
+
+    ctypes ensures that there is one while a callback runs, and destroys it afterwards unless somebody else still needs
+    it. Python counts them (PyGILState_Ensure); this one is never given back.
+    """
+
+    def __init__(self) -> None:
+        self.state = ctypes.pythonapi.PyGILState_Ensure()
+
+
+_KEPT: Final = _Kept()
+
+
+#: Functions of XLA's that take the address of a struct. They return at once, so they keep the GIL.
+_Function = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+
+
+class XlaFaultError(Exception):
+    """A function of XLA's failed; ``address`` is that of its error, which goes back to XLA."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+def answer_metadata(frame: CallFrame) -> bool:
+    """Tell XLA the handler's API version and traits if that is what it calls for, and return whether it does.
+
+    XLA asks when a handler is registered; such a frame has no context, and with API 0.1 no functions.
+    """
+    address = frame.extension_start
+    while address:
+        extension = MetadataExtension.from_address(address)
+        if extension.extension_base.type == EXTENSION_METADATA:
+            metadata = extension.metadata.contents
+            metadata.api_version.major_version, metadata.api_version.minor_version = API_VERSION
+            metadata.traits = COMMAND_BUFFER_COMPATIBLE
+            return True
+        address = extension.extension_base.next
+    return False
+
+
+def stream_getter(api: int) -> Callable[[int], Any]:
+    """Return XLA's function that fills in a request for the stream; it returns the address of an error, or None."""
+    return _Function(FrameApi.from_address(api).stream_get)
+
+
+def get_stream_of(frame: CallFrame, slot: CallSlot, get_stream: Callable[[int], Any]) -> int | None:
+    """Return the stream of a call. Raises XlaFaultError."""
+    slot.request.context = frame.context
+    fault = get_stream(slot.request_address)
+    if fault:
+        raise XlaFaultError(fault)
+    stream: int | None = slot.request.stream
+    return stream
+
+
+def make_error(frame: CallFrame, error: BaseException) -> int | None:
+    """Return the address of an error that XLA raises in the caller, with the text of an exception."""
+    if isinstance(error, XlaFaultError):
+        return error.address
+    if not frame.api:  # with API 0.1, where XLA asks for metadata
+        return None
+    ours = isinstance(error, HatchCudaKernelsError)
+    message = str(error) if ours else f"{type(error).__name__}: {error}"
+    request = ErrorCreateArgs(
+        ctypes.sizeof(ErrorCreateArgs), None, message.encode(errors="replace").replace(b"\0", b"?"), _code_of(error)
+    )
+    create = _Function(FrameApi.from_address(frame.api).error_create)
+    address: int | None = create(ctypes.addressof(request))
+    return address
+
+
+def _code_of(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return ErrorCode.CANCELLED
+    return ErrorCode.INVALID_ARGUMENT if isinstance(error, LaunchError) else ErrorCode.INTERNAL
+
 
 #: Texts and streams that a handler remembers; a program that keeps changing shapes starts over.
 _MOST_KNOWN: Final = 1024

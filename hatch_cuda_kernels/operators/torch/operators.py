@@ -1,28 +1,72 @@
-"""A store's kernels as operators of torch, from signatures and launch rules alone."""
+"""A store's kernels as operators of torch, from signatures, launch rules and options alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import torch
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.operators.torch.functional import Functional
-from hatch_cuda_kernels.operators.torch.gradient import Gradient, Operation
-from hatch_cuda_kernels.operators.torch.launching import Choice, OperatorLaunch
-from hatch_cuda_kernels.operators.torch.options import TorchOptions, check_names, functional_of
+from hatch_cuda_kernels.operators.kernel import ruled_kernels
+from hatch_cuda_kernels.operators.torch.functional import Functional, Gradient, Operation
+from hatch_cuda_kernels.operators.torch.launch import Choice, OperatorLaunch, launcher_of
 from hatch_cuda_kernels.operators.torch.registration import Definition, register
 from hatch_cuda_kernels.operators.torch.schema import Argument, arguments_of, base_operator, operator_name, schema_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
-    from hatch_cuda_kernels.operators.ruled import RuledKernel
-    from hatch_cuda_kernels.operators.torch.launching import Launcher
+    from hatch_cuda_kernels.operators.kernel import RuledKernel
+    from hatch_cuda_kernels.operators.torch.functional import Backward, Like
+    from hatch_cuda_kernels.operators.torch.launch import Launcher
+    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.store import StoreReader
 
-__all__ = ["TorchOperators", "make_operators"]
+
+__all__ = ["TorchOperators", "TorchOptions", "check_names", "functional_of", "make_operators", "operators_of_store"]
+
+
+class TorchOptions(TypedDict, total=False):
+    """What an operator has besides its kernel. Each is by the operator's name."""
+
+    functional: Mapping[str, Mapping[str, Like]] | Iterable[str]
+    """What each written tensor is like, for an out-of-place operator: an input by name, a function of inputs that
+    returns it, or itself, which gives a changed copy. Or only names: every operator that writes to nothing else gets
+    one, whose outputs are like its first input."""
+    backward: Mapping[str, str | Backward]
+    """The gradient of the out-of-place operator: another operator by name, or a function."""
+    optional: Mapping[str, Iterable[str]]
+    """The pointers that may be None."""
+    strided: Iterable[str]
+    """The operators whose kernels are told strides: their tensors need not be contiguous."""
+
+
+def check_names(option: str, given: Iterable[str], operators: Collection[str], left_out: Mapping[str, str]) -> None:
+    """Raise InputError for a name that no operator has."""
+    for name in given:
+        if name not in operators:
+            near = get_close_matches(name, operators, n=1)
+            reasons = (
+                why for kernel, why in left_out.items() if name in {operator_name(kernel), base_operator(kernel)}
+            )
+            reason = "".join(f": {why}" for why in islice(reasons, 1))
+            hint = f" (did you mean {near[0]!r}?)" if near and not reason else ""
+            known = ", ".join(operators) or "none: state launch: for kernels in the manifest"
+            raise InputError(f"{option}: no operator is called {name!r}{reason}{hint}; there are {known}")
+
+
+def functional_of(
+    option: Mapping[str, Mapping[str, Like]] | Iterable[str], launch: OperatorLaunch
+) -> Mapping[str, Like]:
+    """Return what the written tensors of an operator are like; nothing if it shall have no out-of-place variant."""
+    if isinstance(option, Mapping):
+        return option.get(launch.name, {})
+    written = [argument.name for argument in launch.arguments if argument.is_written]
+    read = [argument.name for argument in launch.arguments if argument.is_tensor and not argument.is_written]
+    return dict.fromkeys(written, read[0]) if written and read and set(written) <= set(option) else {}
 
 
 class TorchOperators(Mapping[str, Any]):
@@ -190,3 +234,10 @@ class _Registry:
 
     def _register(self, definition: Definition) -> None:
         self.operators[definition.name] = register(self._namespace, definition, self._device_key)
+
+
+def operators_of_store(
+    reader: StoreReader, get_kernel: Callable[..., Kernel], namespace: str, options: TorchOptions
+) -> TorchOperators:
+    """Register the operators of a store; see ``Store.torch_ops``."""
+    return make_operators(ruled_kernels(reader), namespace, str(reader.folder), launcher_of(get_kernel), options)

@@ -11,9 +11,7 @@ from call_frames import Frame
 from cpu_kernels import CpuTarget, operator_kernel
 
 from hatch_cuda_kernels.operators.jax import abi
-from hatch_cuda_kernels.operators.jax.constants import Constants
-from hatch_cuda_kernels.operators.jax.handler import Handler, Passing, Source
-from hatch_cuda_kernels.operators.jax.slots import CallSlots
+from hatch_cuda_kernels.operators.jax.handler import CallSlots, Constants, Handler, Passing, Source
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 SHAPE = Shape((4, 1, 1), (256, 1, 1), 0)

@@ -23,20 +23,21 @@ import torch
 
 from hatch_cuda_kernels.driver import on_device
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.operators.sizes import ruled_sizes
+from hatch_cuda_kernels.operators.kernel import ruled_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hatch_cuda_kernels.operators.ruled import RuledKernel
-    from hatch_cuda_kernels.operators.sizes import Sizes
+    from hatch_cuda_kernels.operators.kernel import RuledKernel, Sizes
     from hatch_cuda_kernels.operators.torch.schema import Argument
     from hatch_cuda_kernels.runtime.launch.kernel import Kernel
 
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
 
+
 __all__ = ["Choice", "OperatorLaunch", "dtypes_of", "function_of", "launcher_of"]
+
 
 _TEMPLATE: Final = """
 def make(known, find, scattered, changed):
