@@ -20,7 +20,7 @@ from hatch_cuda_kernels.plan import arch_warnings, check_release, learn, make_pl
 from hatch_cuda_kernels.pool import find_fresh, find_missing, open_progress
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import STORE_FOLDER, check_built, prepare_place, read_blocks, write_store
-from hatch_cuda_kernels.terminal import counted, fitted, printable, text_table
+from hatch_cuda_kernels.terminal import count_text, printable, text_table, wrap
 from hatch_cuda_kernels.threads import DaemonThreads
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def render_report(report: BuildReport) -> str:
     cached = sum(entry.key not in report.compiled for entry in entries)
     total = sum(len(entry.image) for entry in entries)
     summary = (
-        f"{counted(len(entries), 'image')} of {counted(len(report.modules), 'module')}, {total:,} bytes: "
+        f"{count_text(len(entries), 'image')} of {count_text(len(report.modules), 'module')}, {total:,} bytes: "
         f"{len(entries) - cached} compiled, {cached} from the cache, in {report.seconds:.2f} s"
     )
     cut = dict.fromkeys(filter(None, (built.recipe.cut_sentence(built.sources) for built in report.modules)))
-    return "\n".join((text_table(headings, rows, right=headings[3:]), *(fitted(line, 2) for line in cut), summary))
+    return "\n".join((text_table(headings, rows, right=headings[3:]), *(wrap(line, 2) for line in cut), summary))
 
 
 def _describe(entry: Entry) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def build_store(
     if problems:
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
     blocks = before.result() if before else None
-    place = _editable(manifest, out) if editable else None
+    place = _editable_place(manifest, out) if editable else None
     write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises, before=blocks)
     if manifest.stubs is not None:
         from hatch_cuda_kernels.stubs import write_stubs  # few manifests ask for them
@@ -135,12 +135,12 @@ def build_store(
     return BuildReport(
         modules=modules,
         compiled=compiled,
-        warnings=(*warnings, *_logged(modules)),
+        warnings=(*warnings, *_log_warnings(modules)),
         seconds=time.perf_counter() - start,
     )
 
 
-def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
+def _editable_place(manifest: Manifest, out: Path) -> dict[str, str]:
     """Return where the project is, relative to the store; symbolic links to either are resolved."""
     return {
         "root": os.path.relpath(os.path.realpath(manifest.root), os.path.realpath(out)).replace(os.sep, "/"),
@@ -149,7 +149,7 @@ def _editable(manifest: Manifest, out: Path) -> dict[str, str]:
     }
 
 
-def _logged(modules: tuple[BuiltModule, ...]) -> list[str]:
+def _log_warnings(modules: tuple[BuiltModule, ...]) -> list[str]:
     """Return each module's compiler warnings, once if every architecture gives the same ones."""
     logs = (
         f"module {built.name!r}: {printable(spelled_without_archs(entry.log), lines=True)}"

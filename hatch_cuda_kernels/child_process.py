@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.threads import Call
 
-__all__ = ["ChildDiedError", "ChildProcess", "call_apart", "is_child", "serve"]
+__all__ = ["ChildDiedError", "ChildProcess", "call_in_child", "is_child", "serve"]
 
 T = TypeVar("T")
 
@@ -138,7 +138,7 @@ def _search_path() -> list[str]:
     return sys.path
 
 
-def call_apart(function: Callable[..., T], *args: object) -> T:
+def call_in_child(function: Callable[..., T], *args: object) -> T:
     """Return what a module's function returns in a child process made for this one call, or raise what it raises there.
 
     Ctrl-C in the main thread ends the wait at once. Raises ChildDiedError if the process ended before it answered, and

@@ -20,6 +20,7 @@ __all__ = [
     "DRIVER_NEEDED",
     "Device",
     "add_by_context",
+    "allow_during_capture",
     "check",
     "compute_capability",
     "cuda",
@@ -34,7 +35,6 @@ __all__ = [
     "native_archs",
     "on_context",
     "on_device",
-    "outside_captures",
     "primary_context",
 ]
 
@@ -275,7 +275,7 @@ def _is_alive(context_id: int) -> bool:
 
 
 @contextmanager
-def outside_captures() -> Iterator[None]:
+def allow_during_capture() -> Iterator[None]:
     """Let the body do what no capture records: load and unload images, look up kernels and variables.
 
     These allocate memory, which the driver refuses a thread, and for which it ends the capture, unless the thread says

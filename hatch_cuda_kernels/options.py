@@ -337,7 +337,7 @@ class NvrtcOptions:
         if unknown is not None:
             message = f"options: there is no option {unknown!r}; there are {', '.join(_DEFAULTS)}"
             raise TypeError(message)
-        return cls(**{name: _taken(name, value) for name, value in values.items()})
+        return cls(**{name: _converted_value(name, value) for name, value in values.items()})
 
     def override(self, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
         """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
@@ -347,7 +347,7 @@ class NvrtcOptions:
         return replace(self, **changes)
 
 
-def _taken(name: str, value: Any) -> Any:
+def _converted_value(name: str, value: Any) -> Any:
     """Return the value of an option as it is kept. Raises TypeError, which says what the option takes."""
     if value == _DEFAULTS[name]:
         return _DEFAULTS[name]
@@ -360,12 +360,12 @@ def _taken(name: str, value: Any) -> Any:
         pairs = [[macro, text] for macro, text in kept] if name == "define" else _plain(kept)
         check_shape({name: pairs}, {name: _shape_of(name)})
     except (TypeError, ValueError):
-        message = f"options: {name} takes {_takes(name)}, not {value!r}"
+        message = f"options: {name} takes {_expectation(name)}, not {value!r}"
         raise TypeError(message) from None
     return _ENUMS[name](kept) if name in _ENUMS else kept
 
 
-def _takes(name: str) -> str:
+def _expectation(name: str) -> str:
     """Return the values of an option in words."""
     if name in _ENUMS:
         return " or ".join(repr(one.value) for one in _ENUMS[name])

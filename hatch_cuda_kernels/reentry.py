@@ -11,14 +11,14 @@ from hatch_cuda_kernels.errors import ReentryError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["not_within_itself"]
+__all__ = ["refuse_reentry"]
 
 #: What is under way here. Threads that work for the one that waits for them run in a copy of its context.
 _UNDER_WAY: Final[ContextVar[frozenset[Hashable]]] = ContextVar("hatch_cuda_kernels_under_way", default=frozenset())
 
 
 @contextmanager
-def not_within_itself(work: Hashable, what: str) -> Iterator[None]:
+def refuse_reentry(work: Hashable, what: str) -> Iterator[None]:
     """Do ``work`` in the body. Raises ReentryError if it is being done by whoever asks: it would wait for itself."""
     under_way = _UNDER_WAY.get()
     if work in under_way:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import TextIO
 
-__all__ = ["counted", "fitted", "is_terminal", "marked", "painted", "printable", "text_table", "width_of"]
+__all__ = ["count_text", "is_terminal", "paint", "paint_matches", "printable", "text_table", "width_of", "wrap"]
 
 #: Only what can be read on white and on black: yellow, green and cyan vanish on one, blue on the other.
 _CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}
@@ -39,15 +39,15 @@ def is_terminal(stream: TextIO) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
-def painted(text: str, colour: str, stream: TextIO) -> str:
+def paint(text: str, colour: str, stream: TextIO) -> str:
     """Return text in a colour if the stream shows colours, and ``NO_COLOR`` is not set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not is_terminal(stream)
     return text if plain else f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
 
 
-def marked(text: str, pattern: str, colour: str, stream: TextIO) -> str:
+def paint_matches(text: str, pattern: str, colour: str, stream: TextIO) -> str:
     """Return text in which what a pattern finds, ``^`` and ``$`` being those of lines, is painted."""
-    return re.sub(pattern, lambda found: painted(found[0], colour, stream), text, flags=re.MULTILINE)
+    return re.sub(pattern, lambda found: paint(found[0], colour, stream), text, flags=re.MULTILINE)
 
 
 def width_of(stream: TextIO) -> int | None:
@@ -61,12 +61,12 @@ _NARROWEST: Final = 20
 _COMMAND: Final = re.compile(r"pip install |uv |uvx |pipx |python3? -m |hatch-cuda-kernels [a-z]+ ")
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """Return ``1 image`` or ``2 images``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def fitted(text: str, indent: int, stream: TextIO | None = None) -> str:
+def wrap(text: str, indent: int, stream: TextIO | None = None) -> str:
     """Return text whose lines fit the terminal, if there is one; what does not goes on below, indented.
 
     Lines with a command stay as they are: people copy them. The stream is standard output, or another one.
@@ -74,9 +74,9 @@ def fitted(text: str, indent: int, stream: TextIO | None = None) -> str:
     width = width_of(stream or sys.stdout)
     if width is None or width < indent + _NARROWEST:
         return text
-    wrap = partial(textwrap.wrap, width=width, subsequent_indent=" " * indent, break_long_words=False)
+    broken = partial(textwrap.wrap, width=width, subsequent_indent=" " * indent, break_long_words=False)
     return "\n".join(
-        "\n".join(wrap(line, break_on_hyphens=False)) if len(line) > width and not _COMMAND.search(line) else line
+        "\n".join(broken(line, break_on_hyphens=False)) if len(line) > width and not _COMMAND.search(line) else line
         for line in text.splitlines()
     )
 
@@ -92,14 +92,14 @@ def text_table(
     cells = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
     lines = []
-    for row in _wrapped(cells, widths, width_of(sys.stdout) if width is None else width):
+    for row in _wrap_rows(cells, widths, width_of(sys.stdout) if width is None else width):
         columns = zip(headings, row, widths, strict=True)
         padded = (cell.rjust(width) if heading in right else cell.ljust(width) for heading, cell, width in columns)
         lines.append(_GAP.join(padded).rstrip())
     return "\n".join(lines)
 
 
-def _wrapped(cells: Sequence[Sequence[str]], widths: list[int], width: int | None) -> Iterator[Sequence[str]]:
+def _wrap_rows(cells: Sequence[Sequence[str]], widths: list[int], width: int | None) -> Iterator[Sequence[str]]:
     """Yield rows that fit a width, their widest column on as many lines as it takes; ``widths`` is made to fit."""
     excess = 0 if width is None else sum(widths) + len(_GAP) * (len(widths) - 1) - width
     widest = widths.index(max(widths))
@@ -108,13 +108,13 @@ def _wrapped(cells: Sequence[Sequence[str]], widths: list[int], width: int | Non
         return
     widths[widest] -= excess
     for row in cells:
-        text = _breakable(row[widest], widths[widest])
+        text = _with_breaks(row[widest], widths[widest])
         for number, part in enumerate(textwrap.wrap(text, widths[widest], break_on_hyphens=False) or [""]):
             others = row if number == 0 else [""] * len(row)
             yield [*others[:widest], part, *others[widest + 1 :]]
 
 
-def _breakable(text: str, width: int) -> str:
+def _with_breaks(text: str, width: int) -> str:
     """Return text in which paths that are longer than a line have spaces behind some of their slashes."""
     return " ".join(part for word in text.split(" ") for part in _parts(word, width))
 

@@ -28,7 +28,7 @@ __all__ = [
     "DaemonThreads",
     "NoThreadError",
     "interruptible",
-    "kept_handler",
+    "keep_sigint_handler",
     "start_daemon",
     "wait_for_thread",
 ]
@@ -134,7 +134,7 @@ _PAUSE_SECONDS: Final = 0.001
 
 
 @contextmanager
-def kept_handler() -> Iterator[None]:
+def keep_sigint_handler() -> Iterator[None]:
     """Keep Python's handler of SIGINT while NVRTC compiles for the first time in this process.
 
     Before 13.5, NVRTC sets a handler of its own until the first front end is through, and then Python's again, but so

@@ -11,14 +11,14 @@ import pytest
 from processes import linux, runs
 from waiting import wait_until
 
-from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_apart, is_child
+from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_in_child, is_child
 
 
 def test_a_call_apart_is_answered_by_a_child():
     """It runs in another process, and knows what it is."""
-    assert call_apart(os.getpid) != os.getpid()
-    assert call_apart(is_child)
-    assert call_apart(eval, "__import__('sys').argv") == sys.argv  # what advice to run a command again goes by
+    assert call_in_child(os.getpid) != os.getpid()
+    assert call_in_child(is_child)
+    assert call_in_child(eval, "__import__('sys').argv") == sys.argv  # what advice to run a command again goes by
     assert not is_child()
 
 
@@ -37,14 +37,14 @@ def test_a_child_finds_modules_from_anywhere(tmp_path, monkeypatch, entry):
 def test_what_a_call_raises_comes_back():
     """Errors travel as results do; the end of the process is an error of its own."""
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        call_apart(os.listdir, "/nowhere")
+        call_in_child(os.listdir, "/nowhere")
     with pytest.raises(ChildDiedError):
-        call_apart(os._exit, 3)
+        call_in_child(os._exit, 3)
 
 
 def test_what_a_call_prints_is_no_answer(capfd):
     """Output goes to standard error, and the result comes through."""
-    assert call_apart(os.write, 1, b"printed") == len(b"printed")
+    assert call_in_child(os.write, 1, b"printed") == len(b"printed")
     assert capfd.readouterr().err == "printed"
 
 

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from hatch_cuda_kernels.terminal import fitted, painted, printable, text_table
+from hatch_cuda_kernels.terminal import paint, printable, text_table, wrap
 from hatch_cuda_kernels.warn import warn_user
 
 ESCAPED = {
@@ -86,22 +86,22 @@ def test_colours(environment, colours, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert (painted("x", "red", io.StringIO()) == "x") is not colours
+    assert (paint("x", "red", io.StringIO()) == "x") is not colours
 
 
 def test_a_dumb_terminal_gets_no_colours(monkeypatch):
     """It would show the codes."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
-    assert painted("x", "red", io.StringIO()) == "x"
+    assert paint("x", "red", io.StringIO()) == "x"
 
 
 def test_long_lines_go_on_below(monkeypatch):
     """On a terminal they are broken between words; a pipe gets them as they are."""
     text = "short\n    refused  prebuilt compute_80 ptx: written as PTX ISA 9.0"
-    assert fitted(text, 8) == text
+    assert wrap(text, 8) == text
     monkeypatch.setattr("hatch_cuda_kernels.terminal.width_of", lambda _: 40)
-    assert fitted(text, 8).splitlines() == [
+    assert wrap(text, 8).splitlines() == [
         "short",
         "    refused  prebuilt compute_80 ptx:",
         "        written as PTX ISA 9.0",
@@ -112,7 +112,7 @@ def test_a_command_stays_on_its_line(monkeypatch):
     """Broken in two, it could not be copied; a terminal goes on below by itself."""
     text = '  to fix: python3 -m pip install "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-crt==13.0.*"'
     monkeypatch.setattr("hatch_cuda_kernels.terminal.width_of", lambda _: 40)
-    assert fitted(text, 8) == text
+    assert wrap(text, 8) == text
 
 
 def test_a_long_path_is_broken_behind_a_slash():

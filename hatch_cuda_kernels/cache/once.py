@@ -14,7 +14,7 @@ from hatch_cuda_kernels.cache.files import Folder
 from hatch_cuda_kernels.cache.locks import held, taken
 from hatch_cuda_kernels.cache.writing import made, remove, replace, unique_name
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.reentry import not_within_itself
+from hatch_cuda_kernels.reentry import refuse_reentry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -59,7 +59,7 @@ class Once:
         After the timeout, and where nothing can be locked, the body runs anyway: two compiles are better than none.
         Raises ReentryError within a turn of the same key.
         """
-        with not_within_itself((id(self), key), "a compile"):
+        with refuse_reentry((id(self), key), "a compile"):
             yield from self._turn(key, ready)
 
     def _turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:

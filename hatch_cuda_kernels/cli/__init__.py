@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import is_quiet, print_json, quieted, show_error, show_hint, show_warning
+from hatch_cuda_kernels.cli.messages import is_quiet, print_json, quiet_output, show_error, show_hint, show_warning
 from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # else the caller's Python program is told in its own way
         warnings.showwarning = partial(_warn, args)
     try:
-        with quieted(args):
+        with quiet_output(args):
             return int(args.run(args))
     except HatchCudaKernelsError as error:
         _fail(args, error)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import byte_count
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.terminal import counted, printable, text_table
+from hatch_cuda_kernels.terminal import count_text, printable, text_table
 
 if TYPE_CHECKING:
     import argparse
@@ -44,7 +44,7 @@ def run_info(args: argparse.Namespace) -> int:
     """Print where the cache is and what it holds."""
     info = _cache().info()
     state = "" if info.writable else ", not writable"
-    text = f"{info.path}: {counted(info.entries, 'image')}, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
+    text = f"{info.path}: {count_text(info.entries, 'image')}, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
     return _show(args, info._asdict(), text)
 
 
@@ -75,7 +75,7 @@ def run_ls(args: argparse.Namespace) -> int:
         )
         for row in rows
     ]
-    total = f"{counted(len(rows), 'image')}, {sum(row['bytes'] for row in rows):,} bytes"
+    total = f"{count_text(len(rows), 'image')}, {sum(row['bytes'] for row in rows):,} bytes"
     return _show(args, {"entries": rows}, f"{text_table(headings, cells, right=('bytes',))}\n{total}")
 
 
@@ -91,7 +91,7 @@ def run_clear(args: argparse.Namespace) -> int:
     cache = _cache()
     removed = cache.clear()
     return _show(
-        args, {"path": str(cache.path), "removed": removed}, f"removed {counted(removed, 'image')} from {cache.path}"
+        args, {"path": str(cache.path), "removed": removed}, f"removed {count_text(removed, 'image')} from {cache.path}"
     )
 
 
@@ -101,7 +101,7 @@ def run_export(args: argparse.Namespace) -> int:
 
     count = export_bundle(_cache(), args.bundle)
     return _show(
-        args, {"bundle": str(args.bundle), "entries": count}, f"wrote {counted(count, 'image')} to {args.bundle}"
+        args, {"bundle": str(args.bundle), "entries": count}, f"wrote {count_text(count, 'image')} to {args.bundle}"
     )
 
 
@@ -111,7 +111,7 @@ def run_import(args: argparse.Namespace) -> int:
 
     count = import_bundle(_cache(), args.bundle)
     return _show(
-        args, {"bundle": str(args.bundle), "entries": count}, f"took {counted(count, 'image')} from {args.bundle}"
+        args, {"bundle": str(args.bundle), "entries": count}, f"took {count_text(count, 'image')} from {args.bundle}"
     )
 
 

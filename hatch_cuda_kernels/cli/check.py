@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.terminal import counted, fitted, text_table
+from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     notes = describe_plan(plan)
     changes = changed_code(plan)
     asked = {module.name for module in manifest.modules if module.options.asks_for_cut}
-    problems, warnings = _judged(manifest, plan, toolchain)
+    problems, warnings = _problems_and_warnings(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)
     if args.json:
@@ -63,13 +63,13 @@ def run(args: argparse.Namespace) -> int:
         table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
         print(text_table(("module", "arch", "kind", "state"), table))
         stale = sum(not row["fresh"] for row in rows)
-        counts = f"{counted(len(plan), 'module')}, {counted(len(rows), 'image')}"
+        counts = f"{count_text(len(plan), 'module')}, {count_text(len(rows), 'image')}"
         print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
         for note in notes:
-            print(fitted(note, 2))
+            print(wrap(note, 2))
         for module, found in changes:
             if module in asked:
-                print(fitted(f"module {module!r}: {found}", 2))
+                print(wrap(f"module {module!r}: {found}", 2))
         if stubs is not None:
             print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
     for problem in problems:
@@ -110,13 +110,13 @@ def _stubs(
     return {"path": manifest.stubs, "state": state}
 
 
-def _judged(
+def _problems_and_warnings(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None
 ) -> tuple[list[str], list[str]]:
     """Return what keeps a build from succeeding, as far as that can be told without compiling, and warnings."""
-    from hatch_cuda_kernels.plan import check_release, missing_headers, unkept_promises
+    from hatch_cuda_kernels.plan import broken_promises, check_release, missing_headers
 
-    problems = list(map(str, unkept_promises(plan, manifest.supports, manifest.release)))
+    problems = list(map(str, broken_promises(plan, manifest.supports, manifest.release)))
     if toolchain is None:
         return problems, []
     try:

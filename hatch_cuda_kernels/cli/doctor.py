@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.terminal import fitted, text_table
+from hatch_cuda_kernels.terminal import text_table, wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -88,7 +88,7 @@ def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dic
     print(text_table(("for", "works", ""), lines))
     for fix in dict.fromkeys(verdict.fix for verdict in verdicts.values() if verdict.fix):
         tasks = ", ".join(task for task, verdict in verdicts.items() if verdict.fix == fix)
-        print(fitted(f"  to fix {tasks}: {fix}", 4))
+        print(wrap(f"  to fix {tasks}: {fix}", 4))
 
 
 def _line(finding: Finding) -> str:
@@ -123,4 +123,4 @@ def _show_images(package: str, images: Finding) -> None:
     if images.problem is not None:
         print(f"  {images.problem.message}")
         if images.problem.fix:
-            print(fitted(f"  to fix: {images.problem.fix}", 4))
+            print(wrap(f"  to fix: {images.problem.fix}", 4))

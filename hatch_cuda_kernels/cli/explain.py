@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.errors import DriverError, InputError
-from hatch_cuda_kernels.terminal import fitted, marked
+from hatch_cuda_kernels.terminal import paint_matches, wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -44,5 +44,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(explanation.to_json())
     else:
-        print(marked(fitted(str(explanation), 8), r"^ -> .*(\n {8}.*)*", "bold", sys.stdout))
+        print(paint_matches(wrap(str(explanation), 8), r"^ -> .*(\n {8}.*)*", "bold", sys.stdout))
     return 0 if explanation.chosen is not None else 1

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.terminal import fitted
+from hatch_cuda_kernels.terminal import wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     for change in done.changed:
         print(f"added to {change}")
     for note in done.notes:
-        print(fitted(f"note: {note}", 2))
+        print(wrap(f"note: {note}", 2))
     for step in done.steps:
-        print(step if step.startswith(" ") else fitted(f"to do: {step}", 2))
+        print(step if step.startswith(" ") else wrap(f"to do: {step}", 2))
     print("\n  ".join(["next:", *done.next]) if done.next else "nothing to do: this project is set up")
     return 0

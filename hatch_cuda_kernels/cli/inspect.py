@@ -10,7 +10,7 @@ from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.signature import parameters_of
-from hatch_cuda_kernels.terminal import counted, fitted, text_table
+from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -56,15 +56,15 @@ def run(args: argparse.Namespace) -> int:
     ]
     headings = ("module", "arch", "kind", "bytes", "packed", "registers", "spills", "sha256")
     print(text_table(headings, rows, right=headings[3:7]))
-    print(fitted(_totals(data, args.package, total_size(args.package, files)), 2))
+    print(wrap(_totals(data, args.package, total_size(args.package, files)), 2))
     for name, module in data["modules"].items():
-        print(fitted("\n".join(["", *_described(name, module)]), 6))
+        print(wrap("\n".join(["", *_module_lines(name, module)]), 6))
     if args.extract is not None:
-        print(f"\n{counted(len(written), 'image')} written to {args.extract}")
+        print(f"\n{count_text(len(written), 'image')} written to {args.extract}")
     return 0
 
 
-def _described(name: str, module: dict[str, Any]) -> Iterator[str]:
+def _module_lines(name: str, module: dict[str, Any]) -> Iterator[str]:
     """Yield the lines on a module: what made it, what it is linked from, and each kernel with how it is called."""
     toolchain = module["toolchain"]
     tools = [f"{tool} {toolchain[part]}" for part, tool in _TOOLS.items() if part in toolchain]
@@ -86,7 +86,7 @@ def _totals(data: dict[str, Any], package: str, size: int) -> str:
     raw, packed = (sum(image[name] for image in images) for name in ("bytes", "packed"))
     whole = "the wheel's" if package.endswith(".whl") else "all files'"
     share = f", {packed / size * 100:.0f} % of {whole} {size:,}" if size else ""
-    counts = f"{counted(len(images), 'image')} of {counted(len(data['modules']), 'module')}"
+    counts = f"{count_text(len(images), 'image')} of {count_text(len(data['modules']), 'module')}"
     return f"{counts}: {raw:,} bytes, packed {packed:,}{share}"
 
 

@@ -11,13 +11,22 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.terminal import fitted, is_terminal, painted, printable
+from hatch_cuda_kernels.terminal import is_terminal, paint, printable, wrap
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-__all__ = ["add_json", "is_quiet", "print_json", "quieted", "show_error", "show_hint", "show_warning", "unified_diff"]
+__all__ = [
+    "add_json",
+    "is_quiet",
+    "print_json",
+    "quiet_output",
+    "show_error",
+    "show_hint",
+    "show_warning",
+    "unified_diff",
+]
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +45,7 @@ def is_quiet(args: argparse.Namespace) -> bool:
 
 
 @contextmanager
-def quieted(args: argparse.Namespace) -> Iterator[None]:
+def quiet_output(args: argparse.Namespace) -> Iterator[None]:
     """Let a command that is to be quiet print nothing on standard output but the JSON that it was asked for."""
     if not is_quiet(args) or getattr(args, "json", False):
         yield
@@ -70,34 +79,34 @@ def show_error(text: str, *, root: Path | None = None, verbose: bool = False) ->
     """Print an error. ``root`` is the folder that its places are relative to; ``verbose`` shows compilers' options."""
     lines = printable(text, lines=True).splitlines()
     kept = [line for line in lines if verbose or not line.startswith(_OPTIONS)]
-    for line in _rendered(kept, root or Path()):
+    for line in _render(kept, root or Path()):
         print(line, file=sys.stderr)
 
 
 def show_warning(text: object) -> None:
     """Print a warning."""
     first, *more = printable(str(text), lines=True).splitlines() or [""]
-    print(_told(first, ("warning:", "magenta")), file=sys.stderr)
+    print(_with_label(first, ("warning:", "magenta")), file=sys.stderr)
     for line in more:
         print(_with_hint(line), file=sys.stderr)
 
 
 def show_hint(text: str) -> None:
     """Print what to do about the error above."""
-    print(_told(text, _HINT), file=sys.stderr)
+    print(_with_label(text, _HINT), file=sys.stderr)
 
 
-def _told(message: str, *words: tuple[str, str]) -> str:
+def _with_label(message: str, *words: tuple[str, str]) -> str:
     """Return a message below words in their colours, on as many lines as the terminal needs."""
     before = "".join(f"{word} " for word, _ in words)
-    lines = fitted(before + message, _INDENT, sys.stderr)
+    lines = wrap(before + message, _INDENT, sys.stderr)
     if not lines.startswith(before):  # a path that is longer than a line
         lines = before + message
-    coloured = "".join(f"{painted(word, colour, sys.stderr)} " for word, colour in words)
+    coloured = "".join(f"{paint(word, colour, sys.stderr)} " for word, colour in words)
     return coloured + lines.removeprefix(before)
 
 
-def _rendered(lines: list[str], root: Path) -> Iterator[str]:
+def _render(lines: list[str], root: Path) -> Iterator[str]:
     terminal = is_terminal(sys.stderr)
     place: re.Match[str] | None = None
     excerpt = 0
@@ -105,26 +114,26 @@ def _rendered(lines: list[str], root: Path) -> Iterator[str]:
         found = _LOCATED.fullmatch(line)
         if found is not None:
             place, excerpt = found, 0
-            yield _located(found, root) if terminal else line
-            if terminal and not _goes_on(lines[number + 1 :], found):
+            yield _render_problem(found, root) if terminal else line
+            if terminal and not _continues(lines[number + 1 :], found):
                 yield from _frame(found, root)
         elif line.startswith(_EXCERPT) and place is not None and terminal:
             gutter = "" if excerpt else place["line"]
             excerpt += 1
-            yield _framed(gutter, len(place["line"]), line.removeprefix(_EXCERPT), marks=excerpt > 1)
+            yield _frame_line(gutter, len(place["line"]), line.removeprefix(_EXCERPT), marks=excerpt > 1)
         elif number == 0:
-            yield _told(line, _ERROR)
+            yield _with_label(line, _ERROR)
         else:
             yield _with_hint(line)
 
 
-def _located(found: re.Match[str], root: Path) -> str:
+def _render_problem(found: re.Match[str], root: Path) -> str:
     path = root / found["file"]
     shown = os.path.relpath(path) if path.is_file() else found["file"]
-    return _told(found["message"], (f"{shown}:{found['line']}:{found['column']}:", "bold"), _ERROR)
+    return _with_label(found["message"], (f"{shown}:{found['line']}:{found['column']}:", "bold"), _ERROR)
 
 
-def _goes_on(below: list[str], found: re.Match[str]) -> bool:
+def _continues(below: list[str], found: re.Match[str]) -> bool:
     """Return whether the lines below say more of a problem: its excerpt, or errors in another file."""
     after = _LOCATED.fullmatch(below[0]) if below else None
     return bool(below) and (below[0].startswith(_EXCERPT) or (after is not None and after["file"] != found["file"]))
@@ -139,14 +148,14 @@ def _frame(found: re.Match[str], root: Path) -> Iterator[str]:
         return
     word = _WORD.match(text, column - 1)
     marks = " " * (column - 1) + "^" * (len(word[0]) if word else 1)
-    yield _framed(found["line"], len(found["line"]), text, marks=False)
-    yield _framed("", len(found["line"]), marks, marks=True)
+    yield _frame_line(found["line"], len(found["line"]), text, marks=False)
+    yield _frame_line("", len(found["line"]), marks, marks=True)
 
 
-def _framed(gutter: str, width: int, text: str, *, marks: bool) -> str:
-    left = painted(f"  {gutter:>{width}} |", "dim", sys.stderr)
-    return f"{left} {painted(text, 'red', sys.stderr) if marks else text}"
+def _frame_line(gutter: str, width: int, text: str, *, marks: bool) -> str:
+    left = paint(f"  {gutter:>{width}} |", "dim", sys.stderr)
+    return f"{left} {paint(text, 'red', sys.stderr) if marks else text}"
 
 
 def _with_hint(line: str) -> str:
-    return _told(line.removeprefix(_FIX), _HINT) if line.startswith(_FIX) else fitted(line, _INDENT, sys.stderr)
+    return _with_label(line.removeprefix(_FIX), _HINT) if line.startswith(_FIX) else wrap(line, _INDENT, sys.stderr)

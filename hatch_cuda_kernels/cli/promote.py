@@ -12,7 +12,7 @@ from hatch_cuda_kernels.cli.arguments import add_manifest, add_package, manifest
 from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.terminal import counted, fitted, printable
+from hatch_cuda_kernels.terminal import count_text, printable, wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -87,23 +87,23 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
     for miss in misses:
         reason = "not prebuilt for it" if miss.listed else "not listed"
         line = f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"
-        _tell(printable(line))
+        _note(printable(line))
     if not misses:
-        _tell(f"nothing was compiled here for {args.package} beyond what it has prebuilt")
+        _note(f"nothing was compiled here for {args.package} beyond what it has prebuilt")
     if promotion is not None:
         for problem in promotion.refused:
-            _tell(f"not promoted: {printable(problem)}")
+            _note(f"not promoted: {printable(problem)}")
         if misses and not promotion.changes and not promotion.refused:
-            _tell(f"{manifest_path(args)} lists all of it already; build the package again")
+            _note(f"{manifest_path(args)} lists all of it already; build the package again")
         print(_diff(args, promotion), end="")
         if args.apply and promotion.changes:
-            _tell(f"written to {manifest_path(args)}")
+            _note(f"written to {manifest_path(args)}")
     if args.bundle is not None:
-        _tell(f"wrote {counted(len(misses), 'image')} to {args.bundle}")
+        _note(f"wrote {count_text(len(misses), 'image')} to {args.bundle}")
 
 
-def _tell(line: str) -> None:
-    print(fitted(line, 2, sys.stderr), file=sys.stderr)
+def _note(line: str) -> None:
+    print(wrap(line, 2, sys.stderr), file=sys.stderr)
 
 
 def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.terminal import counted
+from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     import argparse
@@ -80,5 +80,8 @@ def _verdict(report: Report) -> str:
         for change in found
     ]
     return "\n".join(
-        [f"\n{counted(len(found), 'regression')} among {counted(len(report.comparison.changes), 'change')}", *lines]
+        [
+            f"\n{count_text(len(found), 'regression')} among {count_text(len(report.comparison.changes), 'change')}",
+            *lines,
+        ]
     )

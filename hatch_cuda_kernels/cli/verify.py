@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.terminal import counted, fitted, marked
+from hatch_cuda_kernels.terminal import count_text, paint_matches, wrap
 
 if TYPE_CHECKING:
     import argparse
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
         checks = [result.to_json() for result in verification.results]
         print_json({"package": args.package, "ok": verification.ok, "checks": checks})
     else:
-        text = fitted("\n".join(_lines(verification, args.package)), 24)
-        print(marked(text, "^failed|^.*: failed, .*", "red", sys.stdout))
+        text = wrap("\n".join(_lines(verification, args.package)), 24)
+        print(paint_matches(text, "^failed|^.*: failed, .*", "red", sys.stdout))
     return 0 if verification.ok else 1
 
 
@@ -85,4 +85,4 @@ def _lines(verification: Verification, package: str) -> Iterator[str]:
 
 
 def _count(problems: Sequence[Problem]) -> str:
-    return counted(len(problems), "problem")
+    return count_text(len(problems), "problem")

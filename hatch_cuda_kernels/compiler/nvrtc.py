@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.child_process import ChildDiedError, call_apart
+from hatch_cuda_kernels.child_process import ChildDiedError, call_in_child
 from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
 from hatch_cuda_kernels.compiler.finish import finish, finish_lto
 from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
@@ -63,7 +63,7 @@ def run_job(job: Job) -> Compiled:
 def _apart(function: Callable[[Any], T], argument: object, job: Job) -> T:
     """Return what a function returns in a process of its own. Raises what it raises, or CompileError."""
     try:
-        return call_apart(function, argument)
+        return call_in_child(function, argument)
     except (ChildDiedError, OSError) as error:
         message = f"the process that compiled this was not started or died (killed, out of memory, or crashed) {error}"
         raise CompileError(job.module, str(job.arch), message.rstrip()) from error

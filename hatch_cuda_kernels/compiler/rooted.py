@@ -26,7 +26,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-from hatch_cuda_kernels.child_process import call_apart, is_child
+from hatch_cuda_kernels.child_process import call_in_child, is_child
 from hatch_cuda_kernels.threads import wait_for_thread
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def call_at_root(function: Callable[[Any], T], argument: object, flags: Sequence
         return _in_process(function, argument)
     if _threads_can_move() and _numbers_are_free(len(_folders(flags))):
         return _in_thread(function, argument)
-    made: T = call_apart(_in_process, function, argument)
+    made: T = call_in_child(_in_process, function, argument)
     return made
 
 

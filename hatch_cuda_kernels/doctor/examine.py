@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache import CacheInfo
 
-__all__ = ["Finding", "ask", "examine", "set_variables"]
-
 
 class Finding(NamedTuple):
     """One thing that was looked at: what is known of it, and what is wrong with it, if anything."""
@@ -84,15 +82,15 @@ def _answer(child: subprocess.Popen[bytes]) -> Finding:
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
-        return _died(f"no answer within {_SECONDS:.0f} s")
+        return _death(f"no answer within {_SECONDS:.0f} s")
     try:
         return Finding.from_json(json.loads(out.splitlines()[-1]))
     except (IndexError, KeyError, TypeError, ValueError):
         last = err.decode(errors="replace").strip().rpartition("\n")[2]
-        return _died(_ending(child.returncode) + (f" ({last})" if last else ""))
+        return _death(_ending(child.returncode) + (f" ({last})" if last else ""))
 
 
-def _died(how: str) -> Finding:
+def _death(how: str) -> Finding:
     return Finding({}, Problem(f"a process that loaded it ended with: {how}", "reinstall it"))
 
 
@@ -110,12 +108,12 @@ _TOOLS: Final = ("hatchling", "pyyaml", "rich", "tomlkit")
 
 def examine() -> dict[str, Finding]:
     """Return what is here, by name, with ``manifest`` only in a project. Never raises for what is missing or broken."""
-    tools, manifest = _guarded(_tools), _manifest_here()
+    tools, manifest = _safely(_tools), _manifest_here()
     questions = [(name, "") for name in _PROBED]
     if manifest and tools.problem is None:
         questions.append(("manifest", manifest))
     probed = {name: found for (name, _), found in zip(questions, ask(*questions), strict=True)}
-    return {"python": _guarded(_python), **probed, "cache": _guarded(_cache), "tools": tools}
+    return {"python": _safely(_python), **probed, "cache": _safely(_cache), "tools": tools}
 
 
 def _manifest_here() -> str:
@@ -133,7 +131,7 @@ def set_variables() -> dict[str, str]:
     return {name: os.environ[name] for name in (*environment.OWN, *environment.FOREIGN) if os.environ.get(name)}
 
 
-def _guarded(look: Callable[[], Finding]) -> Finding:
+def _safely(look: Callable[[], Finding]) -> Finding:
     try:
         return look()
     except HatchCudaKernelsError as error:

@@ -19,8 +19,6 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, Tool
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.versions import parse_version, version_text
 
-__all__ = ["main"]
-
 _NO_DEVICE: Final = 100
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 

@@ -12,7 +12,6 @@ from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN
 if TYPE_CHECKING:
     from hatch_cuda_kernels.doctor.examine import Finding
 
-__all__ = ["TASKS", "Verdict", "judge"]
 
 #: What the package is used for, by the word for it on the command line.
 TASKS: Final = {
@@ -69,21 +68,21 @@ def _build(findings: dict[str, Finding]) -> Verdict:
     if manifest is not None and manifest.problem is not None:
         return Verdict("", manifest.problem)
     if nvrtc.problem is None:
-        return _limited(_compiles(findings), findings["ptxas"].problem)
+        return _limit_by_ptxas(_compiler(findings), findings["ptxas"].problem)
     if not nvrtc.missing:
         return Verdict("", nvrtc.problem)
     isolated = "an isolated build (python -m build, pip) installs the release that kernels.yaml asks for"
     return Verdict("", nvrtc.problem._replace(message=f"{nvrtc.problem.message}; {isolated}"))
 
 
-def _limited(verdict: Verdict, problem: Problem | None) -> Verdict:
+def _limit_by_ptxas(verdict: Verdict, problem: Problem | None) -> Verdict:
     """Return the verdict on a build, limited by what keeps ptxas from working unless something else limits it."""
     if problem is None or verdict.problem is not None:
         return verdict
     return verdict._replace(problem=problem._replace(message=f"some modules cannot be built: {problem.message}"))
 
 
-def _compiles(findings: dict[str, Finding]) -> Verdict:
+def _compiler(findings: dict[str, Finding]) -> Verdict:
     nvrtc, headers = findings["nvrtc"].facts, findings["headers"].problem
     how = f"NVRTC {nvrtc['version']}, {nvrtc['archs'][0]} to {nvrtc['archs'][-1]}"
     if headers is None:
@@ -104,7 +103,7 @@ def _load(findings: dict[str, Finding]) -> Verdict:
 
 def _jit(findings: dict[str, Finding]) -> Verdict:
     nvrtc = findings["nvrtc"]
-    if _forbidden():
+    if _is_jit_forbidden():
         return Verdict("", _NO_JIT)
     if nvrtc.problem is not None:
         return Verdict("", nvrtc.problem)
@@ -113,12 +112,12 @@ def _jit(findings: dict[str, Finding]) -> Verdict:
         if arch not in nvrtc.facts["archs"]:
             message = f"NVRTC {nvrtc.facts['version']} does not know {arch}, the {device['name']}"
             return Verdict("", Problem(message, f"install an NVRTC release that compiles for {arch}"))
-    return _compiles(findings)
+    return _compiler(findings)
 
 
 def _link(findings: dict[str, Finding]) -> Verdict:
     nvjitlink = findings["nvjitlink"]
-    if _forbidden():
+    if _is_jit_forbidden():
         return Verdict("", _NO_JIT)
     if nvjitlink.problem is not None:
         return Verdict("", nvjitlink.problem)
@@ -130,5 +129,5 @@ def _record(findings: dict[str, Finding]) -> Verdict:
     return Verdict("", cache.problem) if cache.problem is not None else Verdict(f"in {cache.facts['path']}")
 
 
-def _forbidden() -> bool:
+def _is_jit_forbidden() -> bool:
     return os.environ.get(environment.JIT, "1") == "0"

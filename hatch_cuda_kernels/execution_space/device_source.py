@@ -12,7 +12,7 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
 from hatch_cuda_kernels.includes import Closure
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
-from hatch_cuda_kernels.terminal import counted
+from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ def cut_sentence(changes: Sequence[SourceChange], sources: Sequence[str]) -> str
     places = dict.fromkeys(found.path for found in cut or changes)
     named = [path for path in sources if path in places]
     others = len(places) - len(named)
-    files = [*named, *([counted(others, "header")] if others else [])]
+    files = [*named, *([count_text(others, "header")] if others else [])]
     first = min(cut or changes, key=lambda found: (found.kind != "body", found.path not in sources, found))
     did = "host code cut" if cut else "text changed"
     why = f"{first.name} ({first.path}:{first.line}) {_REASONS[first.kind]}" if cut else str(first)

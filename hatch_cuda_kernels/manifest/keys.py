@@ -37,8 +37,6 @@ from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions, extra_ref
 from hatch_cuda_kernels.sizes import SIZE_PATTERN, parse_size
 from hatch_cuda_kernels.versions import parse_version
 
-__all__ = ["FRONT_ENDS", "MANIFEST", "PACKINGS", "TABLES"]
-
 _BYTES: Final = r"[1-9][0-9]{0,14}"
 _SCHEMA: Final = [
     {"type": "integer", "minimum": 1, "maximum": 10**15 - 1},

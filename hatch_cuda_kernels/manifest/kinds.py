@@ -26,30 +26,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.includes import ProjectFiles
 
-__all__ = [
-    "BOOLEAN",
-    "CPP_TEXT",
-    "IDENTIFIER",
-    "MACRO_VALUE",
-    "Item",
-    "Key",
-    "Kind",
-    "ManifestReading",
-    "RefusedError",
-    "Spot",
-    "Table",
-    "attempt",
-    "choice",
-    "integer",
-    "items_of",
-    "list_of",
-    "map_of",
-    "suggest",
-    "table",
-    "text",
-    "wrong_type",
-]
-
 
 class RefusedError(Exception):
     """A value cannot be used; the reader of what contains it notes the problem and goes on."""
@@ -171,7 +147,7 @@ def text(expected: str, check: _Check | None = None, *, pattern: str = r"[^\x00-
             raise wrong_type(expected, spot, _quote_advice(spot, pattern))
         if not node.text:
             raise wrong_type(expected, spot)
-        _refuse_unprintable(node.text)
+        _check_printable(node.text)
         return check(spot, node.text) if check else node.text
 
     return Kind(read, {"type": "string", "pattern": f"^(?:{pattern})$"})
@@ -183,7 +159,7 @@ def _quote_advice(spot: Spot, pattern: str) -> str:
     return f"; quote it: {shorten(bare[0])}" if bare else ""
 
 
-def _refuse_unprintable(value: str) -> None:
+def _check_printable(value: str) -> None:
     odd = next((character for character in value if not character.isprintable()), None)
     if odd is not None:
         raise RefusedError(f"{shorten(value)} has the character {odd!r}; write it as one line of plain text")
@@ -227,7 +203,7 @@ def _read_boolean(spot: Spot) -> bool:
 def _read_cpp_text(spot: Spot) -> str:
     if not isinstance(spot.node, Scalar) or spot.node.tag == "null":
         raise wrong_type("C++ text", spot)
-    _refuse_unprintable(spot.node.text)
+    _check_printable(spot.node.text)
     return spot.node.text
 
 
@@ -251,15 +227,15 @@ def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
         if len(node.items) < least:
             raise RefusedError("the list is empty; give at least one item")
         spots = [spot.item(index, item) for index, item in enumerate(node.items)]
-        items = (Item(attempt(kind, found), found) for found in (_without_repeats(spots) if unique else spots))
+        items = (Item(attempt(kind, found), found) for found in (_unique_spots(spots) if unique else spots))
         return tuple(item for item in items if item.value is not None)
 
     # To JSON Schema, unlike the reader, 8.1 and 8.10 are equal: only strings can be compared there.
     limits = {"minItems": least, "uniqueItems": unique and kind.schema.get("type") == "string"}
-    return Kind(read, {"type": "array", "items": kind.schema} | _stated(limits))
+    return Kind(read, {"type": "array", "items": kind.schema} | _nonempty(limits))
 
 
-def _stated(limits: dict[str, Any]) -> dict[str, Any]:
+def _nonempty(limits: dict[str, Any]) -> dict[str, Any]:
     return {name: limit for name, limit in limits.items() if limit}
 
 
@@ -268,7 +244,7 @@ def _empty_advice(spot: Spot, least: int, empty: str) -> str:
     return f"; leave the key out or write {empty}" if left_out else ""
 
 
-def _without_repeats(spots: list[Spot]) -> list[Spot]:
+def _unique_spots(spots: list[Spot]) -> list[Spot]:
     first: dict[str, int] = {}
     kept = []
     for index, spot in enumerate(spots):
@@ -302,7 +278,7 @@ def map_of(kind: Kind, *, keys: re.Pattern[str], key_words: str, least: int = 0)
 
     names = {"pattern": f"^(?:{keys.pattern})$"}
     schema = {"type": "object", "propertyNames": names, "additionalProperties": kind.schema}
-    return Kind(read, schema | _stated({"minProperties": least}))
+    return Kind(read, schema | _nonempty({"minProperties": least}))
 
 
 def table(name: str, keys: Table) -> Kind:

@@ -30,7 +30,6 @@ from hatch_cuda_kernels.store import ExpressionError, LaunchRule, canonical, pla
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["LAUNCH", "RULES", "check_placeholders", "launch_rules"]
 
 _SIZE_TEXT: Final = {"type": ["integer", "string"], "minimum": 0}
 _EXPRESSIONS: Final = ("grid", "block", "shared_mem")
@@ -141,10 +140,10 @@ def _check_placeholder(name: str, kernel: str, known: tuple[str, ...], matrix: M
 
 def launch_rules(module: Mapping[str, Any]) -> tuple[StatedRule, ...]:
     """Return a valid module's rules, with the places of what they state."""
-    return tuple(_stated(kernel, item) for kernel, item in (module.get("launch") or {}).items())
+    return tuple(_stated_rule(kernel, item) for kernel, item in (module.get("launch") or {}).items())
 
 
-def _stated(kernel: str, item: Item) -> StatedRule:
+def _stated_rule(kernel: str, item: Item) -> StatedRule:
     values: dict[str, Any] = item.value
     shared = values.get("shared_mem")
     rule = LaunchRule(

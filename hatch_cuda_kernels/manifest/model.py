@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.store import LaunchRule, Supports
 
-__all__ = ["Manifest", "Module", "Named", "Pattern", "StatedRule"]
-
 
 class Named(NamedTuple):
     """A name expression, and where it was written."""

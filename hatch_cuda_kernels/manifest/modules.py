@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.includes import ProjectFiles
 
-__all__ = ["ENTRY_NAME", "MOST_INSTANCES", "expand_instances", "name_modules", "too_many"]
 
 #: Of all modules together: far beyond what NVRTC compiles in a day, and few enough to list.
 MOST_INSTANCES: Final = 100_000
@@ -32,7 +31,7 @@ def expand_instances(
     Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only``, where there are too
     many, nothing is expanded.
     """
-    patterns = [(item, _pattern(item, matrix)) for item in instances if _placeholders_known(item, matrix)]
+    patterns = [(item, _pattern(item, matrix)) for item in instances if _check_placeholders(item, matrix)]
     _report_unused(instances, matrix)
     seen = {kernel.value: kernel.spot.path for kernel in kernels}
     expanded: list[Named] = []
@@ -41,7 +40,7 @@ def expand_instances(
     return tuple(expanded), tuple(pattern for _, pattern in patterns if pattern.matrix)
 
 
-def too_many(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) -> bool:
+def exceeds_limit(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) -> bool:
     """Return whether modules, each with its instances and matrix, have too many instances together.
 
     Then that is noted as a problem of the instances that exceed the limit. Nothing is expanded.
@@ -58,7 +57,7 @@ def too_many(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) -> bo
     return False
 
 
-def _placeholders_known(item: Item, matrix: Mapping[str, Item]) -> bool:
+def _check_placeholders(item: Item, matrix: Mapping[str, Item]) -> bool:
     """Return whether a pattern can be expanded: each placeholder is an axis, and no axis was refused."""
     names = placeholders(item.value)
     for name in names:
@@ -195,10 +194,10 @@ def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object]
     elif "*" not in entry:
         yield entry, item.value | {"entry": entry}
     else:
-        yield from _one_a_file(entry, item, source)
+        yield from _modules_of_files(entry, item, source)
 
 
-def _one_a_file(entry: str, item: Item, source: str) -> Iterator[tuple[str, dict[str, object]]]:
+def _modules_of_files(entry: str, item: Item, source: str) -> Iterator[tuple[str, dict[str, object]]]:
     before, after = source.split("*")
     files = item.spot.reading.files
     for path, share in _share_instances(item.value, tuple(files.glob(source)), files):

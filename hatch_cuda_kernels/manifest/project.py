@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from hatch_cuda_kernels.errors import InputError
 
-__all__ = ["MANIFEST_FILE", "find_manifest", "hook_table", "project_folder", "project_version"]
-
 MANIFEST_FILE: Final = "kernels.yaml"
 _HOOK: Final = "cuda-kernels"
 
@@ -23,7 +21,7 @@ def find_manifest(folder: Path) -> Path:
     """
     folder = folder.absolute()
     for place in (folder, *folder.parents):
-        stated = _stated(place / "pyproject.toml")
+        stated = _manifest_of_hook(place / "pyproject.toml")
         for name in filter(None, (stated, MANIFEST_FILE)):
             if (place / name).is_file():
                 return Path(os.path.relpath(place / name, folder))
@@ -33,7 +31,7 @@ def find_manifest(folder: Path) -> Path:
     )
 
 
-def _stated(pyproject: Path) -> str | None:
+def _manifest_of_hook(pyproject: Path) -> str | None:
     try:
         data = tomllib.loads(pyproject.read_text(encoding="utf-8"))
         manifest = (hook_table(data["tool"]["hatch"]) or {}).get("manifest")
@@ -73,7 +71,7 @@ def project_version(folder: Path) -> str:
 
         return str(email.message_from_string((project / "PKG-INFO").read_text(encoding="utf-8"))["Version"])
     if settings.get("build-system", {}).get("build-backend") == "hatchling.build":
-        return _asked_of_hatchling(project)
+        return _version_by_hatchling(project)
     raise InputError("{version} is not known: no pyproject.toml states the project's version")
 
 
@@ -84,7 +82,7 @@ def _settings(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _asked_of_hatchling(project: Path) -> str:
+def _version_by_hatchling(project: Path) -> str:
     """Return a dynamic version, which may take plugins: hatchling is asked in a process of its own."""
     import subprocess  # as above
 

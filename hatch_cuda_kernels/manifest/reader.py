@@ -15,7 +15,7 @@ from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
 from hatch_cuda_kernels.manifest.kinds import Item, ManifestReading, Spot, attempt, table
 from hatch_cuda_kernels.manifest.launch import check_placeholders, launch_rules
 from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
-from hatch_cuda_kernels.manifest.modules import expand_instances, too_many
+from hatch_cuda_kernels.manifest.modules import exceeds_limit, expand_instances
 from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.values import Scope, make_scope
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hatch_cuda_kernels.manifest.values import Native
-
-__all__ = ["load_manifest", "parse_manifest"]
 
 
 _MANIFEST: Final = table("manifest", MANIFEST)
@@ -85,8 +83,8 @@ def _read(
         raise ManifestError(reading.messages())
     modules: dict[str, Item] = values.get("modules") or {}
     usable = {name: module for name, module in modules.items() if module.value is not None}
-    written = {name: _written(module.value) for name, module in usable.items()}
-    excess = too_many((found.instances, found.matrix) for found in written.values())
+    written = {name: _instance_keys(module.value) for name, module in usable.items()}
+    excess = exceeds_limit((found.instances, found.matrix) for found in written.values())
     instances = {name: expand_instances(*found, counted_only=excess) for name, found in written.items()}
     for module in usable.values():
         check_placeholders(module.value)
@@ -107,7 +105,7 @@ def _read(
     )
 
 
-class _Written(NamedTuple):
+class _InstanceKeys(NamedTuple):
     """What a module's instances depend on."""
 
     instances: Sequence[Item]
@@ -115,10 +113,14 @@ class _Written(NamedTuple):
     kernels: Sequence[Item]
 
 
-def _written(module: dict[str, Any]) -> _Written:
+def _instance_keys(module: dict[str, Any]) -> _InstanceKeys:
     """Return what a module's instances depend on; nothing if a part of it was refused."""
-    names, matrix, kernels = (module.get(key, {}) for key in _Written._fields)
-    return _Written((), {}, ()) if names is None or matrix is None else _Written(names or (), matrix, kernels or ())
+    names, matrix, kernels = (module.get(key, {}) for key in _InstanceKeys._fields)
+    return (
+        _InstanceKeys((), {}, ())
+        if names is None or matrix is None
+        else _InstanceKeys(names or (), matrix, kernels or ())
+    )
 
 
 def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native) -> Scope:
@@ -139,10 +141,10 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         entry=values["entry"],
         sources=tuple(values.get("sources") or (values["source"],)),
         libraries=tuple(values.get("libraries", ())),
-        kernels=_named(values.get("kernels", ())),
+        kernels=_names(values.get("kernels", ())),
         instances=instances[0],
         chunk=values.get("chunk"),
-        globals=_named(values.get("globals", ())),
+        globals=_names(values.get("globals", ())),
         headers=values.get("headers", ()),
         arches=scope.expand(values.get("arches", top["arches"])),
         options=NvrtcOptions(**top.get("options", {})).override(**values.get("options", {})),
@@ -155,7 +157,7 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
     )
 
 
-def _named(items: Sequence[Item]) -> tuple[Named, ...]:
+def _names(items: Sequence[Item]) -> tuple[Named, ...]:
     return tuple(Named(text=item.value, where=item.spot.where) for item in items)
 
 

@@ -15,8 +15,6 @@ from hatch_cuda_kernels.options import NvrtcOptions
 if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest.kinds import Key, Table
 
-__all__ = ["field_docs", "manifest_schema"]
-
 
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of ``kernels.yaml``.

@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as SequenceOf
     from pathlib import Path
 
-__all__ = [
-    "ARCHES",
-    "FOLDER",
-    "HEADER",
-    "HEADERS_GLOB",
-    "LIBRARY",
-    "ONE_SOURCE",
-    "SOURCE",
-    "STUBS",
-    "Native",
-    "Scope",
-    "make_scope",
-]
-
 
 #: Refuses what starts with / or a drive, and what contains a backslash; ``..`` is left to the reader.
 _PATH: Final = r"(?!/|[A-Za-z]:)[^\\\x00-\x1f\x7f]+"

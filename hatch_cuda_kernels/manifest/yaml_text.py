@@ -17,21 +17,6 @@ from hatch_cuda_kernels.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "Mapping",
-    "Mark",
-    "Marked",
-    "Node",
-    "Pair",
-    "Scalar",
-    "Sequence",
-    "append_item",
-    "describe",
-    "has_key",
-    "join",
-    "read_tree",
-    "shorten",
-]
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
 _PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")
@@ -383,13 +368,13 @@ def append_item(text: str, path: Iterable[str], item: str, *, after: str, defaul
     assert isinstance(mapping, yaml.MappingNode)  # noqa: S101 - the manifest is valid
     node = _value(mapping, key)
     if node is None:
-        items = ", ".join(_written(part) for part in (default, item) if part)
+        items = ", ".join(_as_scalar(part) for part in (default, item) if part)
         return mark + _insert_entry(text, mapping, after, f"{key}: [{items}]")
     if isinstance(node, yaml.ScalarNode):
         start, end = node.start_mark.index, node.end_mark.index
-        return f"{mark}{text[:start]}[{text[start:end]}, {_written(item)}]{text[end:]}"
+        return f"{mark}{text[:start]}[{text[start:end]}, {_as_scalar(item)}]{text[end:]}"
     assert isinstance(node, yaml.CollectionNode)  # noqa: S101 - a list, in a valid manifest
-    return mark + _insert_item(text, node, _written(item))
+    return mark + _insert_item(text, node, _as_scalar(item))
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -443,6 +428,6 @@ def _insert_line(text: str, at: int, line: str) -> str:
     return f"{text[:end]}{newline}{line}{text[end:]}"
 
 
-def _written(item: str) -> str:
+def _as_scalar(item: str) -> str:
     """Return text as a YAML scalar that is read as this text in any place."""
     return item if _PLAIN.fullmatch(item) and item.lower() != "null" else json.dumps(item, ensure_ascii=False)

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plan.jobs import lay_out_jobs as lay_out_jobs
     from hatch_cuda_kernels.plan.jobs import route_of as route_of
     from hatch_cuda_kernels.plan.notes import arch_warnings as arch_warnings
+    from hatch_cuda_kernels.plan.notes import broken_promises as broken_promises
     from hatch_cuda_kernels.plan.notes import changed_code as changed_code
     from hatch_cuda_kernels.plan.notes import describe_plan as describe_plan
     from hatch_cuda_kernels.plan.notes import missing_headers as missing_headers
-    from hatch_cuda_kernels.plan.notes import unkept_promises as unkept_promises
     from hatch_cuda_kernels.plan.plan import PlannedModule as PlannedModule
     from hatch_cuda_kernels.plan.plan import learn as learn
     from hatch_cuda_kernels.plan.plan import make_plan as make_plan
@@ -25,7 +25,7 @@ __getattr__ = lazy(
     __name__,
     {
         "jobs": ("job_images", "lay_out_jobs", "route_of"),
-        "notes": ("arch_warnings", "changed_code", "describe_plan", "missing_headers", "unkept_promises"),
+        "notes": ("arch_warnings", "changed_code", "describe_plan", "missing_headers", "broken_promises"),
         "plan": ("PlannedModule", "learn", "make_plan", "open_reader", "read_sources"),
         "release": ("check_release", "requirements"),
     },

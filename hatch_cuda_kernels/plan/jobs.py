@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     _Kinds: TypeAlias = dict[SmArch, tuple[Kind, ...]]
 
-__all__ = ["image_kind", "job_images", "lay_out_jobs", "route_of"]
-
 
 def image_kind(arch: SmArch, *, lto: bool) -> Kind:
     """Return what an architecture's image is: CUBIN for a real one, PTX (or LTO-IR) for a virtual one."""

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import Coverage, ImageRecord, broken_supports
-from hatch_cuda_kernels.terminal import counted
+from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plan.plan import PlannedModule
     from hatch_cuda_kernels.store import Supports
 
-__all__ = ["arch_uses", "arch_warnings", "changed_code", "describe_plan", "missing_headers", "unkept_promises"]
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
@@ -54,10 +53,16 @@ def describe_plan(plan: Sequence[PlannedModule]) -> list[str]:
 
 def _notes(planned: PlannedModule) -> tuple[str, ...]:
     cut = planned.module.recipe.cut_sentence(planned.sources)
-    return _linked(planned), _front_end(planned), _standard_headers(planned), cut, _unlike_nvcc(planned)
+    return (
+        _link_note(planned),
+        _front_end_note(planned),
+        _standard_header_note(planned),
+        cut,
+        _nvcc_difference_note(planned),
+    )
 
 
-def _unlike_nvcc(planned: PlannedModule) -> str:
+def _nvcc_difference_note(planned: PlannedModule) -> str:
     """Return the sentence that says what the sources use that is another than with nvcc; empty where nothing is."""
     from hatch_cuda_kernels.cpp import SourceFile
 
@@ -69,16 +74,16 @@ def _unlike_nvcc(planned: PlannedModule) -> str:
     return f"module {listed_module(planned.module.name)!r}: unlike with nvcc, {'; '.join(found)}" if found else ""
 
 
-def _standard_headers(planned: PlannedModule) -> str:
+def _standard_header_note(planned: PlannedModule) -> str:
     """Return the sentence that names the standard headers of a module; empty where it takes none."""
     sources = planned.sources
     others = len([name for name in sources.standard if not name.startswith(_SHARED)]) - len(sources.named)
-    included = f"{counted(others, 'header')} that these or toolkit headers may include" if others else ""
+    included = f"{count_text(others, 'header')} that these or toolkit headers may include" if others else ""
     found = "; ".join(filter(None, [", ".join(sources.named), included]))
     return f"module {listed_module(planned.module.name)!r}: standard headers of this package: {found}" if found else ""
 
 
-def _linked(planned: PlannedModule) -> str:
+def _link_note(planned: PlannedModule) -> str:
     """Return the sentence that says what a module is linked from; empty where it is one source."""
     recipe = planned.module.recipe
     if not recipe.is_linked:
@@ -88,7 +93,7 @@ def _linked(planned: PlannedModule) -> str:
     return f"module {recipe.module!r}: {', '.join([made, *recipe.libraries])}, linked by nvJitLink"
 
 
-def _front_end(planned: PlannedModule) -> str:
+def _front_end_note(planned: PlannedModule) -> str:
     """Return the sentence that says what a shared front end means for a module; empty where nothing is shared."""
     if not planned.shares_front_end:
         return ""
@@ -166,7 +171,7 @@ def _listed(archs: Sequence[SmArch]) -> str:
 _SPELLED: Final = re.compile(r'\s*[<"]([^>"\n]+)')
 
 
-def unkept_promises(
+def broken_promises(
     plan: Sequence[PlannedModule], supports: Supports | None, release: tuple[int, int]
 ) -> list[Problem]:
     """Return the promised devices that no image of a plan, compiled with a toolkit release, would serve."""
@@ -188,17 +193,19 @@ def unkept_promises(
 
 def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list[Problem]:
     """Return the headers that sources include under no condition and that are nowhere, each once."""
-    found = (problem for planned in plan for unit in planned.sources.units for problem in _missing(unit, toolchain))
+    found = (
+        problem for planned in plan for unit in planned.sources.units for problem in _missing_of_unit(unit, toolchain)
+    )
     return list(dict.fromkeys(found))
 
 
-def _missing(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
+def _missing_of_unit(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
     """Yield the missing headers of a source and of the headers that it is sure to include."""
     texts = dict(unit.headers)
     waiting, seen = [(unit.program_name, unit.source)], {unit.program_name}
     while waiting:
         file, text = waiting.pop()
-        for name in _surely_included(text):
+        for name in _unconditional_includes(text):
             if name in unit.outside and not _is_there(name, toolchain):
                 yield _problem(file.removeprefix(VIRTUAL_ROOT), text, name, toolchain)
             elif name in texts and name not in seen:
@@ -219,7 +226,7 @@ def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:
     return Problem(message, advice or "", f"{file}:{line}:{column}")
 
 
-def _surely_included(text: str) -> Iterator[str]:
+def _unconditional_includes(text: str) -> Iterator[str]:
     """Yield the headers that a text includes outside any condition but the one around all of it."""
     depth = guard = 0
     for directive in SourceFile("", text).directives:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
     from hatch_cuda_kernels.store import LaunchRule
 
-__all__ = ["PlannedModule", "learn", "make_plan", "open_reader", "read_sources"]
-
 
 def _name_rules(
     modules: Sequence[Module], sources: Mapping[str, SourceSet]
@@ -161,7 +159,7 @@ def make_plan(manifest: Manifest, reader: SourceReader | None = None) -> tuple[P
     problems = [str(problem) for problem in sorted(found, key=Problem.place)]
     for module in manifest.modules:
         try:
-            plan += _planned(module, sources[module.name], rules[module.name])
+            plan += _plan_module(module, sources[module.name], rules[module.name])
         except InputError as error:
             problems.append(f"{module.where}: {error}")
     problems += _unknown_host_names(manifest.modules, sources)
@@ -188,7 +186,7 @@ def _words(name: str) -> tuple[str, ...]:
     return name, *re.findall(r"[~\w]+", name)
 
 
-def _planned(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...]) -> Iterator[PlannedModule]:
+def _plan_module(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...]) -> Iterator[PlannedModule]:
     if module.chunk and (module.globals or module.recipe.is_linked):
         raise InputError(_CHUNK_GLOBALS if module.globals else _CHUNK_LINKED)
     for chunk in module.chunks():

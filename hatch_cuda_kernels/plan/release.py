@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes import Project
     from hatch_cuda_kernels.manifest import Manifest, Module
 
-__all__ = ["check_release", "requirements"]
-
 
 def check_release(manifest: Manifest) -> list[str]:
     """Return warnings about the NVRTC found.
@@ -36,7 +34,7 @@ def check_release(manifest: Manifest) -> list[str]:
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)
-    toolchain = _found(manifest)
+    toolchain = _find_toolchain(manifest)
     found = toolchain.release
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
@@ -52,7 +50,7 @@ def check_release(manifest: Manifest) -> list[str]:
     return []
 
 
-def _found(manifest: Manifest) -> Toolchain:
+def _find_toolchain(manifest: Manifest) -> Toolchain:
     """Return the toolchain found. Raises ToolchainError, with what the manifest asks for, without one."""
     try:
         return find_toolchain()

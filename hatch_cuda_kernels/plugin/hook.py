@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plugin.layout import Package
     from hatch_cuda_kernels.plugin.selection import Selection
 
-__all__ = ["CudaKernelsBuildHook", "find_package"]
 
 #: Keys that hatchling allows in every hook's table.
 _RESERVED: Final = {"dependencies", "enable-by-default", "require-runtime-dependencies", "require-runtime-features"}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.plugin.selection import Selection
 
-__all__ = ["NotShippedError", "Package", "check_editable", "check_shipped", "choose_package", "keep_store_out"]
 
 _NAME_IT: Final = f"name the one that gets the kernels with option `package` of build hook `{HOOK}`"
 _WHEEL: Final = "tool.hatch.build.targets.wheel"
@@ -37,14 +36,14 @@ def _reason(selection: Selection, path: str | None) -> str:
     dotted = _namespaces(selection)
     name = path or (dotted if folder and f"/{folder}".endswith(f"/{dotted}") else plain(selection.project))
     if selection.refusal:
-        return _unselected(selection, name, folder) if folder else selection.refusal
+        return _no_selection(selection, name, folder) if folder else selection.refusal
     if f"{name}.py" in selection.modules:
         return f"{name}.py is a module, and kernels need a package to be in: make it {name}/__init__.py"
-    if absent := _absent(selection, folder):
+    if absent := _missing_path(selection, folder):
         return absent
     if folder:
-        elsewhere = _elsewhere(selection, folder, name)
-        return elsewhere or f"the wheel has no module of {folder}: {_left_out(selection, folder, name)}"
+        elsewhere = _other_place(selection, folder, name)
+        return elsewhere or f"the wheel has no module of {folder}: {_exclusion(selection, folder, name)}"
     if selection.packages:
         return f"the wheel has no package {name.replace('/', '.')}, only {', '.join(selection.packages)}; {_NAME_IT}"
     return f"the wheel has no Python package, and kernels need one to be in: make {name}/__init__.py"
@@ -66,7 +65,7 @@ def _namespaces(selection: Selection) -> str:
     return re.sub(r"[-_.]+", "/", selection.project)
 
 
-def _whole(folder: str, name: str) -> str:
+def _package_entry(folder: str, name: str) -> str:
     """Return what ``packages`` has to list for a folder to be shipped under its whole name."""
     return folder.removesuffix(name) + name.partition("/")[0] if folder.endswith(name) else folder
 
@@ -78,15 +77,15 @@ def _children(folder: Path) -> list[Path]:
         return []
 
 
-def _unselected(selection: Selection, name: str, folder: str) -> str:
+def _no_selection(selection: Selection, name: str, folder: str) -> str:
     return (
         "hatchling does not know which files the wheel ships: by itself it takes only a package that is called like "
         f"the project, {plain(selection.project)}, and has an __init__.py. For {name.replace('/', '.')}, write:"
-        f'\n\n[{_WHEEL}]\npackages = ["{_whole(folder, name)}"]'
+        f'\n\n[{_WHEEL}]\npackages = ["{_package_entry(folder, name)}"]'
     )
 
 
-def _elsewhere(selection: Selection, folder: str, name: str) -> str:
+def _other_place(selection: Selection, folder: str, name: str) -> str:
     """Return where the wheel has a folder of the project instead, empty if nowhere."""
     real = os.path.realpath(selection.root / folder)
     for place, source in selection.modules.items():
@@ -94,27 +93,29 @@ def _elsewhere(selection: Selection, folder: str, name: str) -> str:
         if tail.startswith("/") and place.endswith(tail) and source.endswith(tail):
             there, link = place.removesuffix(tail), source.removesuffix(tail)
             return f"the wheel has {folder} as {there}" + (
-                _renamed(there, folder, name) if link == folder else f": {_linked(folder, link)}"
+                _rename_advice(there, folder, name) if link == folder else f": {_link_advice(folder, link)}"
             )
     return ""
 
 
-def _renamed(there: str, folder: str, name: str) -> str:
+def _rename_advice(there: str, folder: str, name: str) -> str:
     if not all(part.isidentifier() for part in there.split("/")):
         return f", which Python cannot import; rename the folder, to {plain(there)} for example"
     dotted = name.replace("/", ".")
-    other = f', or ship {dotted} with packages = ["{_whole(folder, name)}"] in [{_WHEEL}]' if "/" in name else ""
+    other = (
+        f', or ship {dotted} with packages = ["{_package_entry(folder, name)}"] in [{_WHEEL}]' if "/" in name else ""
+    )
     return f'; {_NAME_IT}, package = "{there.replace("/", ".")}"{other}'
 
 
-def _linked(folder: str, link: str) -> str:
+def _link_advice(folder: str, link: str) -> str:
     return (
         f"hatchling ships a folder once, and comes to the link {link} first; remove the link, or write "
         f'packages = ["{folder}"] in [{_WHEEL}]'
     )
 
 
-def _left_out(selection: Selection, folder: str, name: str) -> str:
+def _exclusion(selection: Selection, folder: str, name: str) -> str:
     """Return why hatchling does not ship a folder, and what to write."""
     config, root = selection.config, selection.root
     modules = sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*.py"))
@@ -125,11 +126,11 @@ def _left_out(selection: Selection, folder: str, name: str) -> str:
     if config.only_packages and not (root / folder / "__init__.py").exists():
         return f"`only-packages` in [{setting(config, 'only-packages')}] leaves out folders without __init__.py"
     if link := _link_to(root, folder):
-        return _linked(folder, link)
+        return _link_advice(folder, link)
     keys = [key for key in ("only-include", "include") if key in {*config.target_config, *config.build_config}]
     if keys:
         return f'add "{folder}" to `{keys[0]}` in [{setting(config, keys[0])}]'
-    listed = ", ".join(f'"{Path(path).as_posix()}"' for path in (*config.packages, _whole(folder, name)))
+    listed = ", ".join(f'"{Path(path).as_posix()}"' for path in (*config.packages, _package_entry(folder, name)))
     return f"write packages = [{listed}] in [{_WHEEL}]"
 
 
@@ -143,7 +144,7 @@ def _link_to(root: Path, folder: str) -> str:
     return ""
 
 
-def _absent(selection: Selection, folder: str | None) -> str:
+def _missing_path(selection: Selection, folder: str | None) -> str:
     """Return which selected path is not there, empty if all are. ``folder`` may be what is meant."""
     config, root = selection.config, selection.root
     for path in map(Path, config.only_include):

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Package
 
-__all__ = ["SdistCheck", "plain_files", "wheel_inputs"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdistCheck:
@@ -44,7 +42,7 @@ class SdistCheck:
         ``build_data`` is what hatchling built the sdist with.
         """
         with temporary_workspace() as folder:
-            top = _unpacked(sdist, folder / "sdist")
+            top = _unpack(sdist, folder / "sdist")
             needed = [*self.needed, *self._forced()]
             lost = next((name for name in needed if not _is_in(top, name)), None)
             problem = self._without(top, build_data) if lost is None else self._lost(lost, build_data)
@@ -96,7 +94,7 @@ class SdistCheck:
                 return f"{stated if source in config.force_include else 'a build hook'} {_moves(file, moved)}"
         moved = config.get_distribution_path(str(Path(file))).replace(os.sep, "/")
         if moved != file:
-            return f"{_mover(config, file)} {_moves(file, moved)}"
+            return f"{_moving_setting(config, file)} {_moves(file, moved)}"
         if files:
             return (
                 f"it has {file} as {files[0].distribution_path}: hatchling ships a folder once, and comes to this link "
@@ -134,7 +132,7 @@ def plain_files(files: Mapping[str, Path], scratch: Path) -> dict[str, str]:
     return forced
 
 
-def _unpacked(sdist: Path, folder: Path) -> Path:
+def _unpack(sdist: Path, folder: Path) -> Path:
     """Unpack an sdist as front ends do, and return its folder. Raises InputError if they would refuse."""
     safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     try:
@@ -146,7 +144,7 @@ def _unpacked(sdist: Path, folder: Path) -> Path:
     return top
 
 
-def _mover(config: Any, file: str) -> str:
+def _moving_setting(config: Any, file: str) -> str:
     """Return the setting that has a path changed, as text."""
     named = config.target_config.get("sources", config.build_config.get("sources", []))
     folders = {os.path.normpath(path).strip(os.sep) + os.sep if path else "" for path in named}

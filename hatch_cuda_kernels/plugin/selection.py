@@ -15,7 +15,6 @@ from hatch_cuda_kernels.store import KERNELS_FILE, STORE_FOLDER, modules_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["HOOK", "Selection", "plain", "setting"]
 
 HOOK: Final = "cuda-kernels"
 

@@ -13,20 +13,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.report.package import PackageFacts
 
-__all__ = [
-    "ABOUT_THE_SAME",
-    "MEASURES",
-    "Cell",
-    "Change",
-    "Column",
-    "Comparison",
-    "Measure",
-    "columns_of",
-    "compare",
-    "figures_of",
-    "percent",
-    "short",
-]
 
 _KIB: Final = 1024
 #: Relative; below it a change is noise.
@@ -266,7 +252,7 @@ class Comparison:
     def of(self, cell: Cell, measure: Measure) -> Change | None:
         """Return how a cell's figure changed; None if it is new, not recorded on both sides, or the same."""
         before = self.old.get(cell.key)
-        return None if before is None else _changed(before, cell, measure)
+        return None if before is None else _change_of(before, cell, measure)
 
     def regressed(self, cell: Cell) -> bool:
         """Return whether any figure of a cell is a regression."""
@@ -331,13 +317,13 @@ def _figures(known: dict[_CellKey, Cell], after: Sequence[Cell]) -> Iterator[Cha
         if cell.key not in known:
             continue
         for measure in _LISTED:
-            change = _changed(known[cell.key], cell, measure)
+            change = _change_of(known[cell.key], cell, measure)
             if change is not None and change not in told:  # the figure of an image is in the cells of all its kernels
                 told.add(change)
                 yield change
 
 
-def _changed(before: Cell, cell: Cell, measure: Measure) -> Change | None:
+def _change_of(before: Cell, cell: Cell, measure: Measure) -> Change | None:
     old, new = before.value(measure.name), cell.value(measure.name)
     if old is None or new is None or old == new:
         return None

@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.report.figures import Cell, Column, Comparison, Measure
 
-__all__ = [
-    "NOT_RECORDED",
-    "ROWS_SHOWN",
-    "Box",
-    "Grid",
-    "Label",
-    "Panel",
-    "change_shade",
-    "grid_of",
-    "panels_of",
-    "shade_of",
-    "thresholds",
-]
 
 _SHADES: Final = 7
 #: Values further apart than this are shaded by their logarithm.
@@ -198,15 +185,17 @@ def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Com
         change = comparison.of(cell, measure) if comparison is not None else None
         face = _NOT_RECORDED
         if value is not None:
-            was = f", {_exact(measure, change.old)} before" if change is not None and change.old is not None else ""
-            face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact(measure, value)}{was}")
+            was = (
+                f", {_exact_text(measure, change.old)} before" if change is not None and change.old is not None else ""
+            )
+            face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact_text(measure, value)}{was}")
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
-    missing = "" if recorded else _why_missing(measure)
+    missing = "" if recorded else _missing_reason(measure)
     swatches = _swatches(_legend(measure, steps, recorded), boxes)
-    return Panel(measure, "value", tuple(boxes), swatches, _largest(measure, cells), missing)
+    return Panel(measure, "value", tuple(boxes), swatches, _largest_values(measure, cells), missing)
 
 
-def _why_missing(measure: Measure) -> str:
+def _missing_reason(measure: Measure) -> str:
     if measure.name == "seconds":
         return "No compile times are known: a wheel does not record them. Give --timings FILE."
     return "Not recorded: no image here is a CUBIN."
@@ -220,7 +209,7 @@ def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Co
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     missing = "" if any(box.shade != _NOT_RECORDED.shade for box in boxes) else "Not recorded on both sides."
     swatches = _swatches(_CHANGE_SWATCHES, boxes)
-    return Panel(measure, "change", tuple(boxes), swatches, _risen(measure, cells, comparison), missing)
+    return Panel(measure, "change", tuple(boxes), swatches, _largest_increases(measure, cells, comparison), missing)
 
 
 def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch, ...]:
@@ -235,12 +224,12 @@ def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch
 def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
     value = cell.value(measure.name)
     if before is None:
-        return _Face("new", "new", "new" if value is None else f"new, {_exact(measure, value)}")
+        return _Face("new", "new", "new" if value is None else f"new, {_exact_text(measure, value)}")
     old = before.value(measure.name)
     if old is None or value is None:
         return _NOT_RECORDED
     step = f"0 → {short(measure, value)}" if value and not old else percent(old, value)
-    told = f"{_exact(measure, old)} before, {_exact(measure, value)} now"
+    told = f"{_exact_text(measure, old)} before, {_exact_text(measure, value)} now"
     return _Face(change_shade(old, value), step, told)
 
 
@@ -280,26 +269,26 @@ def _spans(measure: Measure, cells: Sequence[Cell], grid: Grid) -> Iterator[tupl
         yield held[0], min(tops), max(tops) + ROW
 
 
-def _exact(measure: Measure, value: float) -> str:
+def _exact_text(measure: Measure, value: float) -> str:
     number = f"{value:.3f}" if measure.name == "seconds" else f"{value:,.0f}"
     return f"{number} {measure.unit}"
 
 
-def _largest(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
+def _largest_values(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
     """Return the five largest values, each with its kernel or image."""
-    found = {_what(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
+    found = {_subject_of(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
     ordered = sorted(found.items(), key=lambda item: -item[1])
     return tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
 
 
-def _risen(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
+def _largest_increases(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
     """Return the five largest increases, each with its kernel or image."""
-    changes = {_what(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
+    changes = {_subject_of(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
     steps = {what: (change.old or 0, change.new or 0) for what, change in changes.items()}
     risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]
     risen.sort(key=lambda step: step[1] - step[2])
     return tuple((what, f"{short(measure, old)} → {short(measure, new)}") for what, old, new in risen[:_LISTED])
 
 
-def _what(measure: Measure, cell: Cell) -> str:
+def _subject_of(measure: Measure, cell: Cell) -> str:
     return f"{cell.module if measure.per == 'image' else cell.kernel}, {cell.column}"

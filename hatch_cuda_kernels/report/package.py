@@ -20,19 +20,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.store import StoreReader
 
-__all__ = [
-    "FileSize",
-    "PackageFacts",
-    "Timings",
-    "add_packed",
-    "file_sizes",
-    "image_id",
-    "image_shares",
-    "read_package",
-    "read_timings",
-    "total_size",
-]
-
 
 class FileSize(NamedTuple):
     """A file and what it costs: its compressed bytes in a wheel, otherwise its size on disk."""
@@ -100,11 +87,11 @@ def image_shares(files: Iterable[FileSize], contents: Mapping[str, Any]) -> dict
     for file in files:
         _, store, path = f"/{file.path}".rpartition(f"/{STORE_FOLDER}/")
         if store and path in held:
-            shares[file.path] = dict(_whole(held[path], file.bytes))
+            shares[file.path] = dict(_divide(held[path], file.bytes))
     return shares
 
 
-def _whole(weights: Mapping[ImageId, float], total: int) -> Iterator[tuple[ImageId, int]]:
+def _divide(weights: Mapping[ImageId, float], total: int) -> Iterator[tuple[ImageId, int]]:
     """Yield integer parts of a total, in proportion to the weights; their sum is the total."""
     scale, passed, given = total / (sum(weights.values()) or 1), 0.0, 0
     for key, weight in weights.items():
@@ -170,7 +157,7 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
     name, version = _wheel_name(wheel) if wheel else _installed_name(label)
     source = "the timings given"
     if timings is None:
-        timings, source = _recorded(data), "the disk cache of the machine that wrote this page"
+        timings, source = _cached_timings(data), "the disk cache of the machine that wrote this page"
     return PackageFacts(
         label=wheel.name if wheel else label,
         name=name,
@@ -221,7 +208,7 @@ def _code(reader: StoreReader) -> dict[ImageId, Mapping[str, int]]:
     return found
 
 
-def _recorded(data: Mapping[str, Any]) -> Timings:
+def _cached_timings(data: Mapping[str, Any]) -> Timings:
     """Return the compile times of exactly these images, from the disk cache."""
     from hatch_cuda_kernels.cache import open_cache
 

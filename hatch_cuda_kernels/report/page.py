@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.report.package import FileSize, PackageFacts
     from hatch_cuda_kernels.store import Promises
 
-__all__ = ["Leaf", "Report", "describe_change", "leaves_of", "render_page"]
 
 #: Sorts of files, and what the legend calls them.
 _KINDS: Final = {
@@ -146,7 +145,7 @@ def _draw_heat(panel: Panel, grid: Grid) -> str:
             panel.boxes, key=lambda box: box.flagged
         )  # the edges of flagged boxes are drawn over their neighbours'
     ]
-    return _titled(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]), f"Heat map: {panel.measure.title}")
+    return _with_title(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]), f"Heat map: {panel.measure.title}")
 
 
 def _draw_tree(leaves: Sequence[Leaf], *, width: int, height: int) -> str:
@@ -157,7 +156,7 @@ def _draw_tree(leaves: Sequence[Leaf], *, width: int, height: int) -> str:
     spec = json.loads(_asset("tree.vg.json"))
     spec["width"], spec["height"] = width, height
     spec["data"][0]["values"] = _nodes(leaves, total)
-    return _titled(
+    return _with_title(
         vl_convert.vega_to_svg(spec, allowed_base_urls=[]), f"Tree map of {total:,} bytes by module and file"
     )
 
@@ -187,7 +186,7 @@ def _sort(leaf: Leaf) -> str:
     return "" if leaf.sort in {"other", "index"} else f" ({_KINDS[leaf.sort]})"
 
 
-def _titled(svg: str, title: str) -> str:
+def _with_title(svg: str, title: str) -> str:
     """Give the picture a role and a name; the style sheet decides its size."""
     width, height = _ROOT.match(svg).groups()  # type: ignore[union-attr]
     root = (
@@ -266,7 +265,7 @@ def render_page(report: Report) -> str:
         package=package,
         cells=cells,
         comparison=report.comparison,
-        promised=list(_promised(package.promises)),
+        promised=list(_promise_lines(package.promises)),
         images=[image for module in package.contents["modules"].values() for image in module["images"]],
         columns=columns_of(cells),
         measures=MEASURES,
@@ -293,7 +292,7 @@ def _most_regressed(comparison: Comparison | None) -> str:
     return max(ordered, key=found.count)
 
 
-def _promised(promises: Promises) -> Iterator[str]:
+def _promise_lines(promises: Promises) -> Iterator[str]:
     """Yield what the manifest promised, in words."""
     supports = promises.supports
     if supports is not None:

@@ -10,8 +10,8 @@ from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan import read_sources, requirements
 from hatch_cuda_kernels.port import kernel_sources, list_files
-from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_unlisted_line, survey, tried, try_again
-from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, filled, read_text
+from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_unlisted_line, retry, survey, try_modules
+from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.scaffold.survey import Survey
 
-__all__ = [
-    "KernelFiles",
-    "build_requirements",
-    "kernel_files",
-    "kernel_patterns",
-    "manifest_of_sources",
-    "stated_release",
-]
 
 _MOST_NAMED: Final = 3
 _NO_MODULE: Final = (
@@ -58,7 +50,7 @@ class KernelFiles(NamedTuple):
 def kernel_files(root: Path, manifest: Path, find: Callable[[], tuple[str, str]]) -> KernelFiles:
     """Return the files of a project's kernels, and the manifest after a trial of what was not tried before."""
     if manifest.is_file():
-        return _tried_again(manifest)
+        return _retry(manifest)
     folder, imported = find()
     drafted, notes, untried = manifest_of_sources(manifest.parent)
     if drafted:
@@ -66,18 +58,18 @@ def kernel_files(root: Path, manifest: Path, find: Callable[[], tuple[str, str]]
     return KernelFiles(_first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported}), notes)
 
 
-def _tried_again(manifest: Path) -> KernelFiles:
+def _retry(manifest: Path) -> KernelFiles:
     before = read_text(manifest)
     if NO_MODULES in before.splitlines():
-        return _drafted_again(manifest, before)
+        return _redraft(manifest, before)
     try:
-        after, found = try_again(manifest)
+        after, found = retry(manifest)
     except ManifestError:  # `check` says what is wrong with it
         return KernelFiles({}, ())
-    return KernelFiles({}, *_told(found, after), "" if after == before else after)
+    return KernelFiles({}, *_notes_and_requirements(found, after), "" if after == before else after)
 
 
-def _drafted_again(manifest: Path, before: str) -> KernelFiles:
+def _redraft(manifest: Path, before: str) -> KernelFiles:
     """Return what becomes of a manifest without a module, none of whose sources compiled."""
     drafted, notes, untried = manifest_of_sources(manifest.parent)
     if not drafted:
@@ -100,13 +92,13 @@ def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, 
     sources = kernel_sources(folder, files)
     if not sources:
         return "", (), ()
-    found = tried(folder, HEAD, survey(folder, sources, files, HEAD), files)
+    found = try_modules(folder, HEAD, survey(folder, sources, files, HEAD), files)
     modules = ["modules:" if found.modules else NO_MODULES, *found.lines()]
     text = "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""])
-    return text, *_told(found, text)
+    return text, *_notes_and_requirements(found, text)
 
 
-def _told(found: Survey, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _notes_and_requirements(found: Survey, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return notes about sources and a manifest's text, and the requirements for a trial of what was not tried."""
     none = (_NO_MODULE,) if NO_MODULES in text.splitlines() else ()
     return (*_notes(found), *none), found.untried.requirements if found.untried and found.modules else ()
@@ -134,7 +126,9 @@ def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str
         "kernels.yaml": manifest.relative_to(root).as_posix(),
         "kernels/saxpy.cu": f"{beside}/kernels/saxpy.cu".removeprefix("./"),
     }
-    return {places.get(path, filled(path, words)): filled(text, words) for path, text in FIRST_KERNEL.items()}
+    return {
+        places.get(path, fill_template(path, words)): fill_template(text, words) for path, text in FIRST_KERNEL.items()
+    }
 
 
 def stated_release(manifest: Path) -> tuple[int, int]:

@@ -22,14 +22,12 @@ from hatch_cuda_kernels.plan import check_release, requirements
 from hatch_cuda_kernels.scaffold.kernel_files import build_requirements, kernel_files, kernel_patterns
 from hatch_cuda_kernels.scaffold.pyproject import add_package, check_tables, read_toml
 from hatch_cuda_kernels.scaffold.survey import NO_MODULES
-from hatch_cuda_kernels.scaffold.templates import Scaffold, filled, ignore_store, read_text, write_missing
+from hatch_cuda_kernels.scaffold.templates import Scaffold, fill_template, ignore_store, read_text, write_missing
 from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-__all__ = ["SETUP_FILES", "join_other", "next_commands", "program"]
 
 
 def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:
@@ -40,7 +38,7 @@ def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: 
     """
     if manifest.is_file() and NO_MODULES in manifest.read_text(encoding="utf-8").splitlines():
         return (f"{program(untried)} init",)
-    lacking, is_here = _lacking(manifest)
+    lacking, is_here = _missing_requirements(manifest)
     install = [pip_install(*lacking)] if lacking and (store or is_here) and not made_for_one_run() else []
     if untried:
         install = [pip_install(*untried)] if made_for_one_run() else [pip_install(*untried), f"{program(untried)} init"]
@@ -56,7 +54,7 @@ def program(requirements: Sequence[str] = ()) -> str:
     return program_command(own("build"), requirements)
 
 
-def _lacking(manifest: Path) -> tuple[list[str], bool]:
+def _missing_requirements(manifest: Path) -> tuple[list[str], bool]:
     """Return what to install to compile a manifest here, and whether the compiler here is of another release.
 
     An environment that is made for each run lacks what this one has.
@@ -242,13 +240,13 @@ def join_other(
     else:
         edited = add_package(text, extra="")
     words = {"FOLDER": folder, "PACKAGE": imported, "SRC": folder.rpartition("/")[0] or ".", "PROGRAM": program()}
-    words["SHIPPED"] = "\n".join([*map(_shipped, patterns), f"prune {folder}/{STORE_FOLDER}"])
-    added = {name: filled(text, words) for name, text in asked.files.items() if not (root / name).exists()}
+    words["SHIPPED"] = "\n".join([*map(_manifest_in_line, patterns), f"prune {folder}/{STORE_FOLDER}"])
+    added = {name: fill_template(text, words) for name, text in asked.files.items() if not (root / name).exists()}
     created, kept = write_missing(root, kernels.files | added)
     if edited.text != text:
         (root / "pyproject.toml").write_bytes(edited.text.encode())
     changed = (*edited.changes, *ignore_store(root), *kernels.write(manifest, MANIFEST_FILE))
-    steps = [line for step in asked.steps for line in _left(root, step, words)]
+    steps = [line for step in asked.steps for line in _open_lines(root, step, words)]
     done = not created and not changed
     store = "" if asked.builds else f"{folder}/{STORE_FOLDER}"
     told = () if done or not steps else (*steps, f"    more: {_PAGE}")
@@ -274,18 +272,18 @@ def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
     return "" if "/" in folder or stated or any((root / name).exists() for name in SETUP_FILES) else folder
 
 
-def _shipped(pattern: str) -> str:
+def _manifest_in_line(pattern: str) -> str:
     """Return the line of a MANIFEST.in for a pattern of files. It has no quotes, and sets of letters in brackets."""
     pattern = re.sub(r"[\s\[\]]", "?", pattern)
     folder = pattern.removesuffix("/**")
     return f"include {pattern}" if folder == pattern else f"graft {folder}"
 
 
-def _left(root: Path, step: _Step, words: Mapping[str, str]) -> Iterator[str]:
+def _open_lines(root: Path, step: _Step, words: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of a step that is not done: what to do, and below it, indented, what of it is missing."""
     path = root / step.file
     text = read_text(path) if step.file and path.is_file() else ""
-    lines = [line for one in step.lines for line in filled(one, words).split("\n")]
+    lines = [line for one in step.lines for line in fill_template(one, words).split("\n")]
     missing = [line for line in lines if line.strip() not in {one.strip() for one in text.splitlines()}]
     if step.file and (not missing or (step.mark and step.mark in text)):
         return

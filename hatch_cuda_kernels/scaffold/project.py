@@ -22,7 +22,7 @@ from hatch_cuda_kernels.scaffold.templates import (
     README_OF_SOURCES,
     Scaffold,
     ci_text,
-    filled,
+    fill_template,
     ignore_store,
     read_text,
     write_missing,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     #: Returns folder and import name of a project's package, given the project and the hook's option ``package``.
     FindPackage: TypeAlias = Callable[[Path, str | None], tuple[str, str]]
-
-__all__ = ["Scaffold", "scaffold"]
 
 
 def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, hatch: bool = False) -> Scaffold:
@@ -57,7 +55,7 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, 
     stated = data.get("project", {}).get("name")
     if name is not None and stated is not None and name != stated:
         raise InputError(f"--name is for a new project, and this one is called {stated}; leave --name out")
-    backend = data.get("build-system", {}).get("build-backend") or _unstated(root)
+    backend = data.get("build-system", {}).get("build-backend") or _default_backend(root)
     if hatch or backend in {HATCH, ""}:
         return _join(root, text if backend == HATCH else with_hatch(text), find_package, before=text)
     return join_other(root, text, backend, find_package)
@@ -79,7 +77,7 @@ def _new(root: Path, name: str | None) -> Scaffold:
         drafted, notes, untried = manifest_of_sources(root)
         files |= {MANIFEST_FILE: drafted, "README.md": README_OF_SOURCES} if drafted else FIRST_KERNEL
     files[CI_FILE] = ci_text(files)
-    texts = {filled(path, words): filled(text, words) for path, text in files.items()}
+    texts = {fill_template(path, words): fill_template(text, words) for path, text in files.items()}
     watched = kernel_patterns(root, root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
     edited = add_package(texts["pyproject.toml"], extra="build", table=True, cache_keys=watched)
     created, kept = write_missing(root, {**texts, "pyproject.toml": edited.text})
@@ -136,7 +134,7 @@ def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object]
     return found
 
 
-def _unstated(root: Path) -> str:
+def _default_backend(root: Path) -> str:
     """Return the back end of a project that states none: setuptools if it has that one's files, or else empty."""
     return "setuptools.build_meta" if any((root / name).is_file() for name in SETUP_FILES) else ""
 

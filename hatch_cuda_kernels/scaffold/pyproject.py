@@ -19,7 +19,6 @@ from hatch_cuda_kernels.scaffold.templates import TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, MutableSequence, Sequence
 
-__all__ = ["HATCH", "EditedPyproject", "add_package", "check_tables", "read_toml", "with_hatch"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
 HATCH: Final = "hatchling.build"

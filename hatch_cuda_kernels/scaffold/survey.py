@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.manifest import Manifest, Module
 
-__all__ = ["NO_MODULES", "Survey", "compiled", "is_unlisted_line", "survey", "tried", "try_again"]
 
 #: Behind the name of a module that was not tried, in a manifest.
 _MARK: Final = "not tried yet: run init again where its compiler is installed"
@@ -125,7 +124,7 @@ def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mappi
     found = Survey(untried=_NOT_YET)
     for source in sources:
         try:
-            draft = _drafted(root, source, files)
+            draft = _draft(root, source, files)
             make_plan(_manifest_of(root, head, {"module": draft.stated}))
         except HatchCudaKernelsError as error:
             found.unlisted[source] = _first_line(error)
@@ -137,7 +136,7 @@ def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mappi
     return found
 
 
-def _drafted(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
+def _draft(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
     """Return what the text of a source tells: folders, whether it has host code, instances."""
     options = NvrtcOptions(include=tuple(include_folders(root, source, files)))
     ported = port(root, [source], options)
@@ -188,7 +187,7 @@ class _Fault(NamedTuple):
     log: str = ""
 
 
-def tried(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[str]) -> Survey:
+def try_modules(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[str]) -> Survey:
     """Return a survey after a compile of its modules; as it is, with the reason, where that cannot be tried."""
     if not found.modules:
         return found
@@ -196,7 +195,7 @@ def tried(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[st
     modules = {name: dict(stated) for name, stated in found.modules.items()}
     try:
         check_release(manifest)
-        refused = _refused(root, head, modules, files)
+        refused = _find_refusals(root, head, modules, files)
     except ToolchainError as error:
         return replace(found, untried=_Untried(error.message, tuple(requirements(manifest))))
     ends = found.open_ends
@@ -208,29 +207,29 @@ def tried(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[st
     return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None)
 
 
-def _refused(
+def _find_refusals(
     root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]], files: Sequence[str]
 ) -> dict[str, str]:
     """Compile modules, take out instances that are refused, add the sources that define what they lack.
 
     What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
     """
-    failed = _compiled(root, head, modules)
+    failed = _compile_drafts(root, head, modules)
     for _ in range(_MOST_TARGETS):
-        lacking = [name for name, fault in failed.items() if _with_owners(head, modules[name], fault.log)]
+        lacking = [name for name, fault in failed.items() if _retarget(head, modules[name], fault.log)]
         if not lacking:
             break
         failed = {name: fault for name, fault in failed.items() if name not in lacking}
-        failed |= _compiled(root, head, {name: modules[name] for name in lacking})
+        failed |= _compile_drafts(root, head, {name: modules[name] for name in lacking})
     for name in failed:
         if lacks_device_runtime(failed[name].log):
             modules[name] = stated_with_runtime(modules[name], _arches(head, modules[name]))
-        _without_refused(root, head, modules[name])
+        _drop_refused_instances(root, head, modules[name])
         (module,) = _manifest_of(root, head, {name: modules[name]}).modules
         others = other_sources(module.recipe, Project(root), _real_arch(module), files)
         if others:
             modules[name] = linked(modules[name], others)
-    failed = _compiled(root, head, {name: modules[name] for name in failed})
+    failed = _compile_drafts(root, head, {name: modules[name] for name in failed})
     return {name: fault.reason for name, fault in failed.items()}
 
 
@@ -238,7 +237,7 @@ def _arches(head: Mapping[str, Any], stated: Mapping[str, Any]) -> list[SmArch]:
     return [SmArch.parse(arch) for arch in stated.get("arches", head["arches"])]
 
 
-def _with_owners(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool:
+def _retarget(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool:
     """State the architectures that have the instructions that others lack; return whether that changes anything.
 
     What an older architecture is refused for, it is refused for on all that do not have it.
@@ -254,7 +253,7 @@ def _with_owners(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> b
     return True
 
 
-def _without_refused(root: Path, head: Mapping[str, Any], stated: dict[str, Any]) -> None:
+def _drop_refused_instances(root: Path, head: Mapping[str, Any], stated: dict[str, Any]) -> None:
     """Take the instances out of a module that NVRTC refuses."""
     manifest = _manifest_of(root, head, {"module": stated})
     arch = _real_arch(manifest.modules[0])
@@ -271,14 +270,14 @@ def _real_arch(module: Module) -> SmArch:
     return next((arch for arch in module.arches if not arch.virtual), module.arches[0])
 
 
-def _compiled(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, _Fault]:
+def _compile_drafts(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, _Fault]:
     """Compile modules into the disk cache, and return those that fail. Raises ToolchainError."""
     if not modules:
         return {}
-    return compiled(_manifest_of(root, head, modules))
+    return _compile_manifest(_manifest_of(root, head, modules))
 
 
-def compiled(manifest: Manifest) -> dict[str, _Fault]:
+def _compile_manifest(manifest: Manifest) -> dict[str, _Fault]:
     """Compile a manifest's modules into the disk cache, and return those that fail. Raises ToolchainError."""
     plan = make_plan(manifest)
     toolchain, cache = find_toolchain(), open_cache()
@@ -320,14 +319,14 @@ def _fault(error: Exception) -> _Fault:
 _MARKED: Final = re.compile(rf"  (?P<name>\w+):  # {_MARK}")
 
 
-class _SecondTry(NamedTuple):
+class _Retry(NamedTuple):
     """A manifest's text afterwards, and what came of the modules that had not been tried."""
 
     text: str
     found: Survey
 
 
-def try_again(path: Path) -> _SecondTry:
+def retry(path: Path) -> _Retry:
     """Compile the modules of a manifest that were not tried; without the compiler that it asks for, nothing changes.
 
     A module that its author has edited is compiled as it is, and stays. Raises ManifestError.
@@ -336,15 +335,17 @@ def try_again(path: Path) -> _SecondTry:
     lines = text.splitlines()
     blocks = _blocks(lines)
     if not blocks:
-        return _SecondTry(text, Survey())
+        return _Retry(text, Survey())
     manifest = load_manifest(path)
     modules = {module.name: module for module in manifest.modules if module.name in blocks}
     try:
         check_release(manifest)
-        after = _after(manifest, modules, {name: lines[blocks[name]] for name in modules}, has_key(text, ["options"]))
+        after = _retry_modules(
+            manifest, modules, {name: lines[blocks[name]] for name in modules}, has_key(text, ["options"])
+        )
     except ToolchainError as error:
         untried = _Untried(error.message, tuple(requirements(manifest)))
-        return _SecondTry(
+        return _Retry(
             text, Survey({name: {"source": one.sources[0]} for name, one in modules.items()}, untried=untried)
         )
     for name in sorted(modules, key=lambda one: -blocks[one].start):  # from the end, so that the places stay
@@ -353,10 +354,10 @@ def try_again(path: Path) -> _SecondTry:
     if {module.name for module in manifest.modules} == unlisted:
         lines = [NO_MODULES if line == "modules:" else line for line in lines]
     newline = "\r\n" if "\r\n" in text else "\n"
-    return _SecondTry(newline.join([*lines, ""]), after.found)
+    return _Retry(newline.join([*lines, ""]), after.found)
 
 
-class _After(NamedTuple):
+class _RetryResult(NamedTuple):
     lines: dict[str, list[str]]
     """By module."""
     kept: frozenset[str]
@@ -364,29 +365,29 @@ class _After(NamedTuple):
     found: Survey
 
 
-def _after(
+def _retry_modules(
     manifest: Manifest, modules: Mapping[str, Module], before: Mapping[str, Sequence[str]], has_options: bool
-) -> _After:
+) -> _RetryResult:
     """Return what becomes of modules' lines. Raises ToolchainError."""
     root = manifest.root
     files = list_files(root)
     plain = Survey(untried=_NOT_YET)
     for name, module in modules.items():
-        plain.add(name, _drafted(root, module.sources[0], files))
+        plain.add(name, _draft(root, module.sources[0], files))
         if has_options or [*plain.module_lines(name)] != [*before[name]]:
             del plain.modules[name]
     arches = dict.fromkeys(str(arch) for name in plain.modules for arch in modules[name].arches)
-    found = tried(root, {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}, plain, files)
+    found = try_modules(root, {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}, plain, files)
     lines = {name: [*found.module_lines(name)] for name in found.modules}
     for name in plain.modules.keys() - found.modules.keys():
         source = modules[name].sources[0]
         lines[name] = [_unlisted_line(source, found.unlisted[source])]
     edited = {name: module for name, module in modules.items() if name not in plain.modules}
-    faults = compiled(replace(manifest, modules=tuple(edited.values()))) if edited else {}
+    faults = _compile_manifest(replace(manifest, modules=tuple(edited.values()))) if edited else {}
     for name in edited:
         comment = f"  # it does not compile: {faults[name].reason}" if name in faults else ""
         lines[name] = [f"{_module_head(name)}{comment}", *before[name][1:]]
-    return _After(lines, frozenset({*found.modules, *edited}), found)
+    return _RetryResult(lines, frozenset({*found.modules, *edited}), found)
 
 
 def _blocks(lines: Sequence[str]) -> dict[str, slice]:

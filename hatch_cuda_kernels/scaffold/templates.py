@@ -11,21 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-__all__ = [
-    "CI_FILE",
-    "FIRST_KERNEL",
-    "HEAD",
-    "MANIFEST_HEAD",
-    "NEW_PROJECT",
-    "README_OF_SOURCES",
-    "TABLE",
-    "Scaffold",
-    "ci_text",
-    "filled",
-    "ignore_store",
-    "read_text",
-    "write_missing",
-]
 
 #: Of all targets: in an sdist, the hook includes the sources and leaves out what an editable install has compiled.
 TABLE: Final = "tool.hatch.build.hooks.cuda-kernels"
@@ -208,7 +193,7 @@ class Scaffold(NamedTuple):
     """Commands; none if nothing was done."""
 
 
-def filled(text: str, words: Mapping[str, str]) -> str:
+def fill_template(text: str, words: Mapping[str, str]) -> str:
     """Return a template with its words filled in."""
     return re.sub(rf"\b(?:{'|'.join(words)})\b", lambda found: words[found[0]], text)
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
-__all__ = ["check_digests", "check_files", "check_sources"]
-
 
 def _place_problems(subject: Subject) -> Iterator[Problem]:
     """Yield a problem for each image that is not where a build puts it, and for what else a pack holds.
@@ -49,7 +47,7 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
         return
     places: dict[str, Stored] = {}
     for module in sorted((index.module for index in subject.modules), key=build_order):
-        new = _new(subject, module, places)
+        new = _new_images(subject, module, places)
         pack = f"{module}/{PACK_FILE}"
         if any(image.record.stored and image.record.stored.file == pack for image in new.values()):
             yield from _pack_problems(subject, pack, [*new.values()], places)
@@ -62,7 +60,7 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
             yield image.problem(f"the index says that it is elsewhere than a build puts it: {place.file}")
 
 
-def _new(subject: Subject, module: str, places: dict[str, Stored]) -> dict[str, StoredImage]:
+def _new_images(subject: Subject, module: str, places: dict[str, Stored]) -> dict[str, StoredImage]:
     """Return a module's images that no module before has, by digest."""
     new: dict[str, StoredImage] = {}
     for image in subject.module_images(module):
@@ -96,8 +94,8 @@ def check_files(subject: Subject) -> Outcome:
     """Check that every file the indexes need is there, and no other file is."""
     folder = subject.reader.folder
     there = {path for path in folder.rglob("*") if not path.is_dir()}
-    needed = {folder / name for name in _own_files(subject)}
-    problems = [image.problem(_missing(image)) for image in subject.images if image.damage == MISSING]
+    needed = {folder / name for name in _store_files(subject)}
+    problems = [image.problem(_missing_message(image)) for image in subject.images if image.damage == MISSING]
     for index in subject.modules:
         needed |= {folder / index.module / name for name in (INDEX_FILE, DETAILS_FILE)}
         needed |= {subject.reader.image_path(index.module, record) for record in index.images}
@@ -109,7 +107,7 @@ def check_files(subject: Subject) -> Outcome:
         if path not in there
     )
     problems += common_problems(missing)
-    problems += _stray(subject, there - needed)
+    problems += _stray_files(subject, there - needed)
     problems += _place_problems(subject)
     return Outcome.of(len(there), "files", problems)
 
@@ -122,17 +120,17 @@ def _sources(subject: Subject, index: ModuleIndex) -> dict[Path, str]:
     )
 
 
-def _missing(image: StoredImage) -> str:
+def _missing_message(image: StoredImage) -> str:
     stored = image.record.stored
     return f"the file that holds it, {stored.file}, is missing" if stored else "the file is missing"
 
 
-def _own_files(subject: Subject) -> list[str]:
+def _store_files(subject: Subject) -> list[str]:
     editable = any(index.editable is not None for index in subject.modules)
     return [KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE, *([".gitignore"] if editable else [])]
 
 
-def _stray(subject: Subject, paths: set[Path]) -> Iterator[Problem]:
+def _stray_files(subject: Subject, paths: set[Path]) -> Iterator[Problem]:
     """Yield a problem for each file that no index lists, unless one that cannot be read may do so."""
     unread = subject.unread | ({SOURCE_FOLDER} if subject.unread else set())
     modules = {index.module for index in subject.modules}
@@ -152,18 +150,18 @@ def check_digests(subject: Subject) -> Outcome:
         elif image.data is not None and len(image.data) != image.record.bytes:
             message = f"the image has {len(image.data)} bytes, but the index says {image.record.bytes}"
             problems.append(image.problem(message))
-    problems += [Problem(message, REBUILD) for message in _other_digests(subject.reader.folder)]
+    problems += [Problem(message, REBUILD) for message in _digest_problems(subject.reader.folder)]
     return Outcome.of(len(subject.images), "images", problems)
 
 
-def _other_digests(folder: Path) -> Iterator[str]:
+def _digest_problems(folder: Path) -> Iterator[str]:
     """Yield what ``digests.json`` says otherwise of the store's own files."""
     path = folder / DIGESTS_FILE
     there, written = path.read_bytes() if path.is_file() else None, digests_text(folder)
     if there is None:
         yield f"{DIGESTS_FILE} is missing"
     elif there != written.encode():
-        recorded, found = _listed(there), _listed(written)
+        recorded, found = _digests_in(there), _digests_in(written)
         for name in sorted(recorded.keys() | found.keys()):
             what = name if name in _FILES else f"{name}/{INDEX_FILE} or {name}/{DETAILS_FILE}"
             if name not in found:
@@ -174,7 +172,7 @@ def _other_digests(folder: Path) -> Iterator[str]:
             yield f"{DIGESTS_FILE} differs from what a build writes"
 
 
-def _listed(text: bytes | str) -> dict[str, str]:
+def _digests_in(text: bytes | str) -> dict[str, str]:
     """Return the digests by file or module; none if the text is damaged."""
     try:
         return read_digests(json.loads(text))
@@ -184,12 +182,12 @@ def _listed(text: bytes | str) -> dict[str, str]:
 
 def check_sources(subject: Subject) -> Outcome:
     """Check that every module's shipped source and headers are those its images were compiled from."""
-    found = ((message, index.module) for index in subject.modules for message in _differences(subject, index))
+    found = ((message, index.module) for index in subject.modules for message in _source_problems(subject, index))
     count = len({subject.reader.source_root(index.module) / name for index in subject.modules for name in index.files})
     return Outcome.of(count, "shipped sources and headers", [*common_problems(found)])
 
 
-def _differences(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _source_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     root = subject.reader.source_root(index.module)
     there = {name: root / name for name in index.files if (root / name).is_file()}
     edited = [name for name, path in there.items() if sha256(path.read_bytes()).hexdigest() != index.files[name]]

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.compiler.output import Cubin, Ptx, function_parameters
 from hatch_cuda_kernels.names import base_name, found_names, listed_module, normalize_name, plain_name, without_archs
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.signature import sizes_agree
-from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, spelled
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, names_by_key
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import KernelLine, ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
-__all__ = ["can_mean", "check_architectures", "check_kernels"]
 
 _TYPES: Final = {
     "bool": "b",
@@ -87,11 +86,11 @@ _LTO_IR: Final = bytes.fromhex("ed434e7f")
 
 def check_architectures(subject: Subject) -> Outcome:
     """Check that every CUBIN is ELF for CUDA and its SM, and that every PTX has its target and its ISA."""
-    problems = [image.problem(message) for image in subject.images for message in _arch_differences(image)]
+    problems = [image.problem(message) for image in subject.images for message in _arch_problems(image)]
     return Outcome.of(len(subject.images), "images", problems)
 
 
-def _arch_differences(image: StoredImage) -> Iterator[str]:
+def _arch_problems(image: StoredImage) -> Iterator[str]:
     record, tools = image.record, _writers(image)
     try:
         contents = image.contents
@@ -132,21 +131,23 @@ def check_kernels(subject: Subject) -> Outcome:
     """Check that every listed kernel and variable is in every image that should have it, with the same parameters."""
     problems = [problem for image in subject.images for problem in _image_problems(subject, image)]
     problems += [
-        Problem(message, REBUILD, index.module) for index in subject.modules for message in _odd_lines(subject, index)
+        Problem(message, REBUILD, index.module)
+        for index in subject.modules
+        for message in _line_problems(subject, index)
     ]
     return Outcome.of(sum(not line.key.startswith("&") for line in subject.lines), "kernels", problems)
 
 
-def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield what shows without a compiler that a line is not the kernel's own."""
     images, lines = subject.module_images(index.module), subject.module_lines(index.module)
-    called = [(image, _called(image, lines)) for image in images if image.readable is not None]
+    called = [(image, _keys_in_image(image, lines)) for image in images if image.readable is not None]
     for line in lines:
         if called and not any(line.key in keys for _, keys in called):
             yield f"the kernel {line.lowered} is listed as {line.name!r}, and nothing names it so"
         if line.key.startswith("&") and line.params:
             yield f"the variable {line.name!r} is listed with parameters"
-        yield from _odd_types(line)
+        yield from _type_problems(line)
         if not can_mean(line.name, line.lowered):
             yield f"{line.lowered} is not the lowered name of {line.name!r}"
         first = next((image.record for image in images if line.lowered not in image.record.lacks), None)
@@ -154,10 +155,10 @@ def _odd_lines(subject: Subject, index: ModuleIndex) -> Iterator[str]:
             yield f"{line.name!r} is not listed under its lowered name in {first.file}, the first image with it"
     per_arch = index.front_end == "per-arch" and not index.options.get("lto") and not index.is_linked
     if per_arch:  # else its types come from another compile
-        yield from _odd_pointers(lines, called)
+        yield from _pointer_problems(lines, called)
 
 
-def _odd_types(line: KernelLine) -> Iterator[str]:
+def _type_problems(line: KernelLine) -> Iterator[str]:
     """Yield what shows that a kernel's types or names of parameters are not its own."""
     own = function_parameters(line.lowered) if plain_name(line.lowered) else None
     if line.types and not (sizes_agree(line.params, line.types) and own in {None, line.types}):
@@ -167,12 +168,12 @@ def _odd_types(line: KernelLine) -> Iterator[str]:
         yield f"the kernel {line.name!r} is listed with {len(line.names)} names for {len(line.params)} parameters"
 
 
-def _called(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
+def _keys_in_image(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
     """Return the keys of the lines that name something as a build names it in this image.
 
     What no name expression stands for is named after its symbol, and after that alone where overloads share a name.
     """
-    own, named = image.record.lowered, spelled(image.index.names)
+    own, named = image.record.lowered, names_by_key(image.index.names)
     lowered = {line.key: own.get(line.key, line.lowered) for line in lines}
     taken = {lowered[key] for key in named if key in lowered}
     found = _entry_points(image.readable) if image.readable is not None else {}
@@ -182,7 +183,7 @@ def _called(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
     return known | {line.key for line in lines if names.get(lowered[line.key]) == line.name}
 
 
-def _odd_pointers(lines: Sequence[KernelLine], called: Sequence[tuple[StoredImage, set[str]]]) -> Iterator[str]:
+def _pointer_problems(lines: Sequence[KernelLine], called: Sequence[tuple[StoredImage, set[str]]]) -> Iterator[str]:
     """Check which parameters are listed as pointers, if some image tells them from integers."""
     marks = [(image, keys, _pointers(image)) for image, keys in called]
     if not any(marked for _, _, found in marks for marked in found.values()):
@@ -222,7 +223,7 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
         lowered = own.get(line.key, line.lowered)
         if line.key.startswith("&") and lowered not in contents.variables:
             yield image.problem(f"the variable {line.name!r} ({lowered}) is not in the image")
-    yield from (image.problem(message) for message in _odd_renames(image, lines))
+    yield from (image.problem(message) for message in _rename_problems(image, lines))
     if isinstance(contents, Cubin):
         yield from _resource_problems(image, contents, listed)
 
@@ -237,7 +238,7 @@ def _kernel_problems(
             yield image.problem(f"the kernel {line.name!r} ({lowered}) is not in the image", fix)
         elif lowered in found and line.lowered in lacks:
             yield image.problem(f"the index says that the kernel {line.name!r} is not in the image, but it is")
-        elif lowered in found and not _same(line.params, found[lowered]):
+        elif lowered in found and not _parameters_agree(line.params, found[lowered]):
             declared = ", ".join(map(str, found[lowered]))
             listed = ", ".join(line.params)
             yield image.problem(f"the kernel {line.name!r} takes ({declared}), but kernels.tsv says ({listed})")
@@ -245,7 +246,7 @@ def _kernel_problems(
         yield image.problem("the index says that it lacks kernels that no image of the module has")
 
 
-def _odd_renames(image: StoredImage, lines: Sequence[KernelLine]) -> Iterator[str]:
+def _rename_problems(image: StoredImage, lines: Sequence[KernelLine]) -> Iterator[str]:
     """Yield which renamed symbols are not listed, or differ in more than the architectures in their names."""
     listed = {line.key: line.lowered for line in lines}
     for key, lowered in image.record.lowered.items():
@@ -275,7 +276,7 @@ def _entry_points(contents: Cubin | Ptx) -> dict[str, Sequence[str | int]]:
     return {name: [size for _, size in kernel.params] for name, kernel in contents.kernels.items()}
 
 
-def _same(listed: Sequence[str], found: Sequence[str | int]) -> bool:
+def _parameters_agree(listed: Sequence[str], found: Sequence[str | int]) -> bool:
     """Return whether two lists of parameters agree; only some architectures' PTX tells pointers from integers."""
     if any(isinstance(param, int) for param in found):
         return [_size(param) for param in listed] == list(found)

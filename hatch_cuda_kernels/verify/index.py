@@ -25,7 +25,7 @@ from hatch_cuda_kernels.store import (
     json_text,
     kernels_text,
 )
-from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, spelled
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, names_by_key
 from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import Subject
 
-__all__ = ["check_index"]
 
 _FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
 
@@ -43,7 +42,11 @@ def check_index(subject: Subject) -> Outcome:
     """Check that every text of the store is what a build writes, that they agree, and that look-ups find every line."""
     problems = [*subject.damage, *_table_problems(subject)]
     for index in subject.modules:
-        messages = (*_disagreements(subject, index), *_text_problems(subject, index), *_odd_facts(subject, index))
+        messages = (
+            *_listing_problems(subject, index),
+            *_text_problems(subject, index),
+            *_index_problems(subject, index),
+        )
         problems += [Problem(message, REBUILD, index.module) for message in messages]
     problems += _pattern_problems(subject)
     problems += _promise_problems(subject)
@@ -91,9 +94,12 @@ def _other_lines(subject: Subject) -> Iterator[Problem]:
     yield Problem(message, REBUILD)
 
 
-def _disagreements(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _listing_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     lines = {line.key: line for line in subject.module_lines(index.module)}
-    kernels, variables = spelled(index.names), {f"&{key}": name for key, name in spelled(index.globals).items()}
+    kernels, variables = (
+        names_by_key(index.names),
+        {f"&{key}": name for key, name in names_by_key(index.globals).items()},
+    )
     for key, name in (kernels | variables).items():
         if key not in lines:
             yield f"{KERNELS_FILE} does not list {name if key in kernels else key!r}, but the index does"
@@ -131,7 +137,7 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         yield f"{file}: differs from what a build writes: {what}"
 
 
-def _odd_files(index: ModuleIndex) -> Iterator[str]:
+def _file_problems(index: ModuleIndex) -> Iterator[str]:
     """Yield what is compiled or linked and is not shipped."""
     for source in index.sources:
         if source not in index.files:
@@ -145,10 +151,10 @@ def _odd_files(index: ModuleIndex) -> Iterator[str]:
         yield f"the index names {DEVICE_RUNTIME} under libraries or in its toolchain, and not in both"
 
 
-def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield each fact of an index that does not fit the others in it."""
-    yield from _odd_lists(index)
-    yield from _odd_files(index)
+    yield from _list_problems(index)
+    yield from _file_problems(index)
     first = subject.by_name.get(listed_module(index.module), index)
     apart = {"module", "names", "images", "patterns"}
     differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
@@ -172,10 +178,10 @@ def _odd_facts(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     archs = [image.arch for image in index.images]
     if archs != sorted(archs):
         yield "the images are not in the order of their architectures"
-    yield from (message for image in index.images for message in _odd_image(index, image))
+    yield from (message for image in index.images for message in _image_problems(index, image))
 
 
-def _odd_lists(index: ModuleIndex) -> Iterator[str]:
+def _list_problems(index: ModuleIndex) -> Iterator[str]:
     options = NvrtcOptions.from_canonical(index.options)
     lists = {
         "names": index.names,
@@ -208,7 +214,7 @@ def _is_rule(data: dict[str, Any]) -> bool:
     return rule.to_json() == data
 
 
-def _odd_image(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
+def _image_problems(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
     name = f"{index.module}.{image.arch}.{image.kind}"
     if image.file != name:
         yield f"{image.file} is called {name} by a build"

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
-__all__ = ["check_assembly", "check_size", "check_spills", "check_supports", "targets"]
-
 
 def check_supports(subject: Subject) -> Outcome:
     """Check that every kernel runs on every promised device with the promised driver, without JIT."""
@@ -32,7 +30,7 @@ def check_supports(subject: Subject) -> Outcome:
     if supports is None:
         return Outcome.skip("no devices are promised: write 'supports:' in the manifest, or give --supports-devices")
     problems = [
-        _located(gap, index)
+        _in_module(gap, index)
         for index in subject.modules
         for gap in find_gaps(supports, subject.kernels(index.module), index.images)
     ]
@@ -51,7 +49,7 @@ def check_spills(subject: Subject) -> Outcome:
     if not limited:
         return Outcome.skip("no limit: write 'max_spill_bytes:' in the manifest, or give --max-spill-bytes")
     problems = [
-        _located(spill, index)
+        _in_module(spill, index)
         for index in limited
         for spill in find_spills(limits[listed_module(index.module)], subject.kernels(index.module), index.images)
     ]
@@ -59,7 +57,7 @@ def check_spills(subject: Subject) -> Outcome:
     return Outcome.of(cubins, "CUBINs", problems)
 
 
-def _located(problem: Problem, index: ModuleIndex) -> Problem:
+def _in_module(problem: Problem, index: ModuleIndex) -> Problem:
     return problem._replace(where="/".join(filter(None, (index.module, problem.where))))
 
 

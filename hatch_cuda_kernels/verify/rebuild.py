@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
-__all__ = ["check_rebuild"]
 
 _SHIPPED: Final = "shipped"
 _REBUILT: Final = "rebuilt"
@@ -51,7 +50,7 @@ _PACKED: Final = "; its images are right, so the liblzma here may be another one
 
 
 @dataclass(frozen=True, slots=True)
-class _Rebuilt:
+class _RebuiltModule:
     """A module that was compiled again."""
 
     index: ModuleIndex
@@ -60,7 +59,7 @@ class _Rebuilt:
     toolchain: Toolchain
 
 
-def _compare_stores(subject: Subject, modules: Sequence[_Rebuilt]) -> Iterator[Problem]:
+def _compare_stores(subject: Subject, modules: Sequence[_RebuiltModule]) -> Iterator[Problem]:
     """Write the store again, from all its modules, and yield each file that is not, byte for byte, the shipped one.
 
     Raises InputError if the folder to keep both stores in cannot be written.
@@ -73,28 +72,28 @@ def _compare_stores(subject: Subject, modules: Sequence[_Rebuilt]) -> Iterator[P
                 shutil.copytree(shipped, keep / _SHIPPED)
             _write(subject, modules, folder / _REBUILT)
         except BuildError as error:
-            yield Problem(f"the store cannot be written again: {error}", _how(subject))
+            yield Problem(f"the store cannot be written again: {error}", _comparison_command(subject))
         except OSError as error:
             raise InputError(f"{folder} cannot hold both stores: {error}; name a new folder") from error
         else:
-            differing = sorted(_differing(shipped, folder / _REBUILT))
+            differing = sorted(_different_files(shipped, folder / _REBUILT))
             for name in [name for name in differing if name != DIGESTS_FILE] or differing:
-                yield Problem(_message(name), _how(subject), _module(name))
+                yield Problem(_message(name), _comparison_command(subject), _module(name))
 
 
-def _write(subject: Subject, modules: Sequence[_Rebuilt], out: Path) -> None:
+def _write(subject: Subject, modules: Sequence[_RebuiltModule], out: Path) -> None:
     """Write the store as a build does: from one project, which has the sources of all modules."""
     ordered = sorted(modules, key=lambda module: build_order(module.index.module))
     with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as project:
         for root in {subject.reader.source_root(module.index.module) for module in ordered}:
             shutil.copytree(root, project, dirs_exist_ok=True)
-        built = [_built(subject, module) for module in ordered]
+        built = [_build_module(subject, module) for module in ordered]
         index = ordered[0].index  # what modules of one store have in common
         promises, editable, schema = subject.promises, index.editable, index.schema
         write_store(out, built, root=Path(project), editable=editable, promises=promises, schema=schema)
 
 
-def _built(subject: Subject, module: _Rebuilt) -> BuiltModule:
+def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
     index = module.index
     recipe = recipe_of(index, index.names)
     sources = read_shipped(subject.reader, index, recipe)
@@ -115,7 +114,7 @@ def _built(subject: Subject, module: _Rebuilt) -> BuiltModule:
     )
 
 
-def _differing(shipped: Path, rebuilt: Path) -> set[str]:
+def _different_files(shipped: Path, rebuilt: Path) -> set[str]:
     files = {name: (_bytes(shipped / name), _bytes(rebuilt / name)) for name in {*_files(shipped), *_files(rebuilt)}}
     return {name for name, (one, other) in files.items() if one != other}
 
@@ -137,7 +136,7 @@ def _message(name: str) -> str:
     return f"{name} is not what the shipped sources give{_PACKED if name.endswith(PACK_FILE) else ''}"
 
 
-def _how(subject: Subject) -> str:
+def _comparison_command(subject: Subject) -> str:
     """Return the command that shows the difference."""
     if subject.demands.keep is not None:
         return f"see what differs: diff -r {subject.demands.keep / _SHIPPED} {subject.demands.keep / _REBUILT}"
@@ -150,7 +149,7 @@ def _how(subject: Subject) -> str:
 _FIX = "find out whether the source or the image changed, then build the wheel again"
 
 
-class _Again(NamedTuple):
+class _Recompile(NamedTuple):
     """A job to do again, and the images it gave."""
 
     job: Job
@@ -167,7 +166,7 @@ def check_rebuild(subject: Subject) -> Outcome:
         toolchain = load_toolchain()
     except ToolchainError as error:
         return Outcome.of(0, "images", [_no_compiler(error)])
-    plan: list[_Again] = []
+    plan: list[_Recompile] = []
     problems: list[Problem] = []
     outcomes: dict[int, Compiled | Exception] = {}
     for index in subject.modules:
@@ -181,8 +180,8 @@ def check_rebuild(subject: Subject) -> Outcome:
         problems.append(_no_compiler(error))
     problems += [problem for again in plan for problem in _differences(again, outcomes)]
     if not problems:
-        rebuilt = [*_rebuilt(subject, plan, outcomes, toolchain)]
-        problems += [*_not_rebuilt(subject, rebuilt)] or _compare_stores(subject, rebuilt)
+        rebuilt = [*_rebuild_modules(subject, plan, outcomes, toolchain)]
+        problems += [*_missing_modules(subject, rebuilt)] or _compare_stores(subject, rebuilt)
     return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", problems)
 
 
@@ -190,7 +189,7 @@ def _no_compiler(error: ToolchainError) -> Problem:
     return Problem(f"the sources cannot be compiled again: {error.message}", error.fix)
 
 
-def _plan(subject: Subject, index: ModuleIndex) -> list[_Again] | Problem:
+def _plan(subject: Subject, index: ModuleIndex) -> list[_Recompile] | Problem:
     """Return a module's jobs, or why there are none."""
     images = [image for image in subject.module_images(index.module) if image.data is not None]
     recipe = recipe_of(index, index.names)
@@ -202,14 +201,14 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Again] | Problem:
     except (InputError, StoreError) as error:
         return Problem(f"the shipped source cannot be compiled again: {error}", REBUILD, index.module)
     every: tuple[Job, ...] = (*jobs, *finishing)
-    return [_Again(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
+    return [_Recompile(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
 
 
 def _gives(job: Job, record: ImageRecord) -> bool:
     return record.arch.real == job.arch and record.kind in job.kinds
 
 
-def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Problem | None:
+def _refusal(index: ModuleIndex, plan: list[_Recompile], toolchain: Toolchain) -> Problem | None:
     """Return what to install if the toolchain here is not the one that compiled a module."""
     if not plan:
         return None
@@ -217,11 +216,11 @@ def _refusal(index: ModuleIndex, plan: list[_Again], toolchain: Toolchain) -> Pr
     here = last.toolchain(toolchain).to_json()
     if here == index.toolchain:
         return None
-    message = f"was compiled by {_described(index.toolchain)}, but the toolchain here is {_described(here)}"
+    message = f"was compiled by {_toolchain_text(index.toolchain)}, but the toolchain here is {_toolchain_text(here)}"
     return Problem(message, _install(index.toolchain, here), index.module)
 
 
-def _described(toolchain: dict[str, str]) -> str:
+def _toolchain_text(toolchain: dict[str, str]) -> str:
     named = (
         f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink", "ptxas", "cudadevrt") if toolchain.get(name)
     )
@@ -237,7 +236,7 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
     return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
-def _compile(plan: list[_Again]) -> dict[int, Compiled | Exception]:
+def _compile(plan: list[_Recompile]) -> dict[int, Compiled | Exception]:
     """Do the jobs, those that finish after what they start from, and return what each gave, by its identity."""
     jobs = {id(again.job): again.job for again in plan}
     outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
@@ -259,18 +258,18 @@ def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
         return {names[id(job)]: outcome for job, outcome in done}
 
 
-def _differences(again: _Again, outcomes: Mapping[int, Compiled | Exception]) -> Iterator[Problem]:
+def _differences(again: _Recompile, outcomes: Mapping[int, Compiled | Exception]) -> Iterator[Problem]:
     for image in again.images if outcomes else ():
         difference = _difference(image, outcomes[id(again.job)])
         if difference:
             yield image.problem(difference, _FIX)
 
 
-def _rebuilt(
-    subject: Subject, plan: list[_Again], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
-) -> Iterator[_Rebuilt]:
+def _rebuild_modules(
+    subject: Subject, plan: list[_Recompile], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
+) -> Iterator[_RebuiltModule]:
     """Yield each module of which all images were made again, with all that a store keeps of it."""
-    by_module: dict[str, list[_Again]] = {}
+    by_module: dict[str, list[_Recompile]] = {}
     for again in plan:
         by_module.setdefault(again.job.module, []).append(again)
     for index in subject.modules:
@@ -283,10 +282,10 @@ def _rebuilt(
         }
         if entries.keys() == {record.file for record in index.images}:
             listed = tuple(entries[record.file] for record in index.images)
-            yield _Rebuilt(index, listed, mine[-1].job.toolchain(toolchain))
+            yield _RebuiltModule(index, listed, mine[-1].job.toolchain(toolchain))
 
 
-def _not_rebuilt(subject: Subject, rebuilt: Sequence[_Rebuilt]) -> Iterator[Problem]:
+def _missing_modules(subject: Subject, rebuilt: Sequence[_RebuiltModule]) -> Iterator[Problem]:
     """Yield the problem that modules are left out, so that the store cannot be compared."""
     done = {module.index.module for module in rebuilt}
     left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)

@@ -40,22 +40,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.store import ImageRecord, KernelLine, ModuleIndex
 
-__all__ = [
-    "MISSING",
-    "REBUILD",
-    "Demands",
-    "Outcome",
-    "Result",
-    "StoredImage",
-    "Subject",
-    "Verification",
-    "WheelRecord",
-    "common_problems",
-    "cuda_release",
-    "read_subject",
-    "spelled",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
@@ -361,7 +345,7 @@ def common_problems(found: Iterable[tuple[str, str]]) -> Iterator[Problem]:
     return (Problem(message, REBUILD, ", ".join(names)) for message, names in modules.items())
 
 
-def spelled(names: Iterable[str]) -> dict[str, str]:
+def names_by_key(names: Iterable[str]) -> dict[str, str]:
     """Return names as written, by their spelling for look-ups."""
     return {normalize_name(name): name for name in names}
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.verify.subject import Subject, WheelRecord
 
-__all__ = ["check_record", "check_sbom", "check_wheel"]
 
 _HEADER: Final = struct.Struct("<4s5H3L2H")
 _ROW: Final = struct.Struct("<4s6H3L5H2L")
@@ -136,8 +135,8 @@ def _problems(data: mmap.mmap) -> Iterator[str]:
     rows = list(_rows(data, directory))
     if len(rows) != directory.rows or (rows and rows[-1].entry.end != directory.end):
         yield f"the archive says that its directory has {directory.rows} rows, but {len(rows)} are there"
-    yield from _tiling(data, rows, directory.start)
-    yield from _grouped((row.name, odd) for row in rows for odd in _odd_facts(data, row))
+    yield from _gap_problems(data, rows, directory.start)
+    yield from _group_by_message((row.name, odd) for row in rows for odd in _member_problems(data, row))
 
 
 def _end_of(data: mmap.mmap) -> int:
@@ -178,7 +177,7 @@ def _rows(data: mmap.mmap, directory: _Directory) -> Iterator[_Row]:
         name, extra = data[names : names + name_size], data[names + name_size : names + name_size + extra_size]
         end = names + name_size + extra_size + comment
         flags, method, time, date, crc, packed, size = facts
-        size, packed, offset = _full(extra, (size, packed, offset))
+        size, packed, offset = _with_zip64(extra, (size, packed, offset))
         entry = _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
         yield _Row(entry, offset, disk, attributes, comment)
         at = end
@@ -191,12 +190,12 @@ def _header(data: mmap.mmap, at: int) -> _MemberFacts | None:
     _, needed, flags, method, time, date, crc, packed, size, name_size, extra_size = _HEADER.unpack_from(data, at)
     names = at + _HEADER.size
     name, extra = data[names : names + name_size], data[names + name_size : names + name_size + extra_size]
-    size, packed = _full(extra, (size, packed))
+    size, packed = _with_zip64(extra, (size, packed))
     end = names + name_size + extra_size
     return _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
 
 
-def _full(extra: bytes, numbers: tuple[int, ...]) -> tuple[int, ...]:
+def _with_zip64(extra: bytes, numbers: tuple[int, ...]) -> tuple[int, ...]:
     """Return numbers with those of the ZIP64 field in their place.
 
     Raises ValueError unless the field has just these, or repeats numbers that need none, as some writers do.
@@ -221,23 +220,23 @@ def _fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
         yield kind, extra[at - size : at]
 
 
-def _tiling(data: mmap.mmap, rows: Sequence[_Row], directory: int) -> Iterator[str]:
+def _gap_problems(data: mmap.mmap, rows: Sequence[_Row], directory: int) -> Iterator[str]:
     """Yield the bytes before the directory that belong to no member of it, or to several."""
     if any(row.entry.flags & _STREAMED for row in rows):  # which is told
         return
     at = 0
     for row in sorted(rows, key=lambda row: row.offset):
         if row.offset > at:
-            yield _hidden(data, at, row.offset)
+            yield _gap_problem(data, at, row.offset)
         elif row.offset < at:
             yield f"{row.name} shares bytes of the archive with another member"
         header = _header(data, row.offset)
         at = max(at, row.offset if header is None else header.end + row.entry.packed)
     if at != directory:
-        yield _hidden(data, at, directory)
+        yield _gap_problem(data, at, directory)
 
 
-def _hidden(data: mmap.mmap, start: int, end: int) -> str:
+def _gap_problem(data: mmap.mmap, start: int, end: int) -> str:
     header = _header(data, start) if start < end else None
     if header is not None:
         name = header.name.decode(errors="backslashreplace")
@@ -245,10 +244,10 @@ def _hidden(data: mmap.mmap, start: int, end: int) -> str:
     return f"{abs(end - start)} bytes at {min(start, end)} of the archive belong to no member, or to two"
 
 
-def _odd_facts(data: mmap.mmap, row: _Row) -> Iterator[str]:
+def _member_problems(data: mmap.mmap, row: _Row) -> Iterator[str]:
     """Yield what is said of one member that its readers take differently, or refuse."""
     entry, header = row.entry, _header(data, row.offset)
-    yield from _odd_name(entry)
+    yield from _name_problems(entry)
     if row.disk or row.comment:
         yield "it has a comment, or is of another part of the archive"
     if entry.flags & _STREAMED:
@@ -256,19 +255,19 @@ def _odd_facts(data: mmap.mmap, row: _Row) -> Iterator[str]:
     needed = max(entry.needed, header.needed if header else 0)
     if entry.flags & ~(_FLAGS | _STREAMED) or entry.method not in {_STORED, _DEFLATED} or needed > _NEWEST:
         yield "it is neither stored nor deflated, or encrypted"
-    yield from _odd_kind(row)
+    yield from _kind_problems(row)
     if header is None:
         yield "there is no local header where the directory says"
         return
     for what, found in (("the directory", entry), ("its local header", header)):
-        yield from _odd_extra(found, what)
+        yield from _extra_problems(found, what)
     if differences := entry.differences(header):
         yield f"its local header and the directory do not agree: {', '.join(differences)}"
     elif not entry.flags & _STREAMED:
-        yield from _odd_data(data, entry, header.end)
+        yield from _data_problems(data, entry, header.end)
 
 
-def _odd_kind(row: _Row) -> Iterator[str]:
+def _kind_problems(row: _Row) -> Iterator[str]:
     """Yield what makes some readers take a member for another thing than a file, or a folder."""
     mode, is_folder = row.attributes >> 16, row.entry.name.endswith(b"/")
     expected = stat.S_IFDIR if is_folder else stat.S_IFREG
@@ -280,7 +279,7 @@ def _odd_kind(row: _Row) -> Iterator[str]:
         yield "it is marked to run with the rights of its owner"
 
 
-def _odd_name(entry: _MemberFacts) -> Iterator[str]:
+def _name_problems(entry: _MemberFacts) -> Iterator[str]:
     """PyPI takes names as UTF-8, and ``zipfile`` those without the mark of it as code page 437."""
     try:
         name = entry.name.decode()
@@ -292,13 +291,13 @@ def _odd_name(entry: _MemberFacts) -> Iterator[str]:
         yield "its name has control characters"
 
 
-def _odd_extra(entry: _MemberFacts, what: str) -> Iterator[str]:
+def _extra_problems(entry: _MemberFacts, what: str) -> Iterator[str]:
     kinds = [kind for kind, _ in _fields(entry.extra)]
     if _OTHER_NAME in kinds:
         yield f"{what} has a second name for it, which only some readers take"
 
 
-def _odd_data(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]:
+def _data_problems(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]:
     """Unpack the data of a member, and yield where it is not what the directory says."""
     if is_bomb(entry.size, entry.packed):
         yield f"it unpacks to {entry.size // max(entry.packed, 1):,} times its size, which PyPI refuses"
@@ -319,7 +318,7 @@ def _odd_data(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]
         yield "it cannot be read: its data has not the size and the check sum that the directory says"
 
 
-def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _group_by_message(found: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield one message for all members that it is about."""
     members: dict[str, list[str]] = {}
     for name, message in found:
@@ -399,7 +398,12 @@ def check_wheel(subject: Subject) -> Outcome:
         return Outcome.skip("this is not a wheel")
     with zipfile.ZipFile(subject.wheel) as archive:
         names = archive.namelist()
-    messages = (*_repeated(names), *_foreign(names), *_misplaced(names), *_archive_problems(subject.wheel))
+    messages = (
+        *_duplicate_members(names),
+        *_names_unfit_for_windows(names),
+        *_place_problems(names),
+        *_archive_problems(subject.wheel),
+    )
     problems = [*(Problem(message, REBUILD) for message in messages), *_without_modules(names)]
     return Outcome.of(len(names), "members", problems)
 
@@ -416,21 +420,21 @@ def _store_prefix(names: Sequence[str]) -> str:
     return next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")).removesuffix(KERNELS_FILE)
 
 
-def _repeated(names: Sequence[str]) -> Iterator[str]:
+def _duplicate_members(names: Sequence[str]) -> Iterator[str]:
     for name, count in Counter(names).items():
         if count > 1:
             yield f"the wheel has {name} {count} times: installers differ in which one they take"
-    yield from dict.fromkeys(_same_elsewhere(names))
+    yield from dict.fromkeys(_ambiguous_paths(names))
 
 
-def _same_elsewhere(names: Sequence[str]) -> Iterator[str]:
+def _ambiguous_paths(names: Sequence[str]) -> Iterator[str]:
     """Yield the paths that only some systems tell from others, and those that are both a file and a folder."""
     spelled: dict[str, tuple[str, bool]] = {}
     for name in names:
         path = key = ""
         parts = name.removesuffix("/").split("/")
         for number, part in enumerate(parts, 1):
-            path, key = f"{path}/{part}".lstrip("/"), f"{key}/{_folded(part)}"
+            path, key = f"{path}/{part}".lstrip("/"), f"{key}/{_fold(part)}"
             is_folder = number < len(parts) or name.endswith("/")
             first, was_folder = spelled.setdefault(key, (path, is_folder))
             if first != path:
@@ -441,7 +445,7 @@ def _same_elsewhere(names: Sequence[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _folded(part: str) -> str:
+def _fold(part: str) -> str:
     """Return one spelling for all that some system takes for the same name.
 
     macOS folds case, composes letters or takes them apart, and skips invisible ones; Windows folds case, and drops dots
@@ -451,14 +455,14 @@ def _folded(part: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", seen).casefold()).rstrip(". ")
 
 
-def _foreign(names: Sequence[str]) -> Iterator[str]:
+def _names_unfit_for_windows(names: Sequence[str]) -> Iterator[str]:
     """Yield the names that Windows has no file of, or takes for another file's."""
     for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
         if _NOT_ON_WINDOWS.search(part):
             yield f"{part!r} is no file's name on Windows, or another file's"
 
 
-def _misplaced(names: Sequence[str]) -> Iterator[str]:
+def _place_problems(names: Sequence[str]) -> Iterator[str]:
     yield from (f"{name!r} is not a path inside the wheel" for name in names if not _is_inside(name))
     stores = [name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")]
     if len(stores) > 1:
@@ -488,18 +492,18 @@ def check_record(subject: Subject) -> Outcome:
     if record is None:
         fix = "build the wheel with a build tool: installers refuse a wheel without RECORD"
         return Outcome.of(0, "files", [Problem("the wheel has no RECORD", fix)])
-    there = _members(subject.wheel) if subject.wheel else _installed(folder, record.prefix)
-    messages = (*_bad_rows(record), *_record_differences(record, there, "" if subject.wheel else record.prefix))
+    there = _member_rows(subject.wheel) if subject.wheel else _installed_rows(folder, record.prefix)
+    messages = (*_row_problems(record), *_record_problems(record, there, "" if subject.wheel else record.prefix))
     return Outcome.of(len(there), "files", [Problem(message, REBUILD) for message in messages])
 
 
-def _installed(folder: Path, prefix: str) -> dict[str, tuple[str, str]]:
+def _installed_rows(folder: Path, prefix: str) -> dict[str, tuple[str, str]]:
     """Return what RECORD has to say of each of the store's files."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {prefix + path.relative_to(folder).as_posix(): _row(path.read_bytes()) for path in files}
 
 
-def _members(wheel: Path) -> dict[str, tuple[str, str]]:
+def _member_rows(wheel: Path) -> dict[str, tuple[str, str]]:
     """Return what RECORD has to say of each member of a wheel. It says nothing of itself, nor of its signatures."""
     members = {}
     with zipfile.ZipFile(wheel) as archive:
@@ -514,7 +518,7 @@ def _row(data: bytes) -> tuple[str, str]:
     return f"sha256={record_digest(sha256(data).digest())}", str(len(data))
 
 
-def _bad_rows(record: WheelRecord) -> Iterator[str]:
+def _row_problems(record: WheelRecord) -> Iterator[str]:
     for row in record.rows:
         if len(row) != len(_COLUMNS):
             yield f"RECORD has a line that is not {', '.join(_COLUMNS)}: {','.join(row)}"
@@ -523,7 +527,7 @@ def _bad_rows(record: WheelRecord) -> Iterator[str]:
             yield f"RECORD lists {path} {count} times"
 
 
-def _record_differences(record: WheelRecord, there: dict[str, tuple[str, str]], below: str) -> Iterator[str]:
+def _record_problems(record: WheelRecord, there: dict[str, tuple[str, str]], below: str) -> Iterator[str]:
     rows = {row[0]: row[1:] for row in record.rows}
     listed = {path for path in rows if path.startswith(below) and not _RECORDS.fullmatch(path)}
     yield from (f"RECORD lists {path}, which is not there" for path in sorted(listed - there.keys()))

@@ -8,7 +8,7 @@ import sys
 import pytest
 from small_jobs import job_of
 
-from hatch_cuda_kernels.child_process import call_apart, is_child
+from hatch_cuda_kernels.child_process import call_in_child, is_child
 from hatch_cuda_kernels.compiler import taint
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.errors import CompileError
@@ -131,4 +131,4 @@ def test_no_variable_that_compilers_ask_for_shows_in_an_image(make_job, monkeypa
     here = [outcome_of(job) for job in jobs]
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
-    assert [call_apart(outcome_of, job) for job in jobs] == here
+    assert [call_in_child(outcome_of, job) for job in jobs] == here

@@ -10,7 +10,7 @@ from processes import linux
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_apart
+from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_in_child
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
@@ -54,7 +54,7 @@ def crashes(found):
     from hatch_cuda_kernels.compiler.nvrtc import run_job
 
     try:
-        call_apart(run_job, found)
+        call_in_child(run_job, found)
     except ChildDiedError as error:
         return error.crashed
     except CompileError:
@@ -67,7 +67,7 @@ def crashes(found):
 def test_the_end_of_a_process_says_how_it_came(number):
     """A crash is its own doing, a kill is not."""
     with pytest.raises(ChildDiedError) as caught:
-        call_apart(signal.raise_signal, number)
+        call_in_child(signal.raise_signal, number)
     assert caught.value.ending == number.name
     assert caught.value.crashed == (number == signal.SIGSEGV)
 

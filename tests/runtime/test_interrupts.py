@@ -15,7 +15,7 @@ from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.threads import kept_handler
+from hatch_cuda_kernels.threads import keep_sigint_handler
 
 pytestmark = linux
 
@@ -231,7 +231,7 @@ def action():
 def test_nvrtc_does_not_keep_sigint(counted):
     """It sets a handler that ends the process, and then sets back the old one such that Ctrl-C ends no wait."""
     libc, ours = ctypes.CDLL(None), action()
-    with kept_handler():
+    with keep_sigint_handler():
         libc.signal(signal.SIGINT, libc._exit)
         wait_until(lambda: action() == ours)
         os.kill(os.getpid(), signal.SIGINT)

@@ -31,7 +31,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     site_of,
 )
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
-from hatch_cuda_kernels.threads import kept_handler
+from hatch_cuda_kernels.threads import keep_sigint_handler
 from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def ask_nvrtc() -> str:
             raise missing_nvrtc() from None
         raise missing_nvrtc(_first_line(error)) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
-    with kept_handler():
+    with keep_sigint_handler():
         if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             nvrtc.nvrtcCompileProgram(program, 0, [])
     ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id, failure, on_context, on_device
 from hatch_cuda_kernels.errors import LaunchError, StaleKernelError
-from hatch_cuda_kernels.reentry import not_within_itself
+from hatch_cuda_kernels.reentry import refuse_reentry
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.arrays import FAST, current_streams
 from hatch_cuda_kernels.runtime.launch.codegen import MISSING, bind_for, compiled_bound
@@ -84,7 +84,7 @@ class PerContext:
         return (self.latest or self.loaded()).symbol.params
 
     def _load_for(self, context_id: int) -> Loaded:
-        with not_within_itself(id(self), f"the kernel {self.name}"), self._lock:
+        with refuse_reentry(id(self), f"the kernel {self.name}"), self._lock:
             known = self._loaded.get(context_id)
             if known is not None:
                 return known[0]

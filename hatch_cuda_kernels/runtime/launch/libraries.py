@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakValueDictionary, finalize
 
-from hatch_cuda_kernels.driver import check, cuda, current_context_id, current_device, outside_captures
+from hatch_cuda_kernels.driver import allow_during_capture, check, cuda, current_context_id, current_device
 from hatch_cuda_kernels.errors import DriverError, ImageRefusedError, LaunchError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Libraries:
         ``scope`` says whose image it is: equal images of two modules are two libraries, each with its own variables.
         Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
         """
-        with self._lock, outside_captures():
+        with self._lock, allow_during_capture():
             try:
                 library = self._library(image, scope)
                 call = cuda().cuLibraryGetKernel(library.handle, lowered.encode())

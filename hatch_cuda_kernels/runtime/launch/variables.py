@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.driver import (
     add_by_context,
+    allow_during_capture,
     check,
     cuda,
     current_context_id,
     current_device,
     on_device,
-    outside_captures,
 )
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, KernelNotFoundError
 from hatch_cuda_kernels.runtime.launch.arrays import dlpack_device, family, is_tensor, read_address
@@ -94,7 +94,7 @@ class GlobalVariable:
 
 def _look_up(loaded: Loaded, name: str, lowered: str) -> tuple[int, int]:
     """Return the address and size of a variable. Raises KernelNotFoundError if the image has none of this name."""
-    with outside_captures():
+    with allow_during_capture():
         call = cuda().cuLibraryGetGlobal(loaded.library.handle, lowered.encode())
     try:
         address, size = check("cuLibraryGetGlobal", call)
