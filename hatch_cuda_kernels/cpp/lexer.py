@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cache, cached_property
-from itertools import accumulate, zip_longest
+from itertools import accumulate, islice, pairwise, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -73,6 +73,14 @@ def _directives(number: str = _NUMBER, string: str = _STRING) -> re.Pattern[str]
 
 
 _SPLICE: Final = re.compile(r"\\\r*+\n")
+#: A raw string, or what else a quote may stand in, in a text whose lines are not joined.
+_JOINT: Final = r"\\\r*+\n"
+_RAW_OR_NOT: Final = re.compile(
+    rf"(?P<raw>{_RAW.format('d')})|[A-Za-z_$](?:[\w$]|{_JOINT}|{_END})*+|\.?+[0-9](?:'\w|[\w.]|{_JOINT}|{_END})*+"
+    rf"|//(?:[^\n\\]++|{_JOINT}|\\|{_END})*+|{_BLOCK_COMMENT}"
+    rf"|\"(?:[^\"\\\n]++|{_JOINT}|\\.|{_END})*+|'(?:[^'\\\n]++|{_JOINT}|\\.|{_END})*+|(?s:.)",
+    re.ASCII,
+)
 _DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}
 _GROUP_BEGINS: Final = frozenset({"if", "ifdef", "ifndef"})
 _GROUP_GOES_ON: Final = frozenset({"elif", "elifdef", "elifndef", "else", "endif"})
@@ -100,6 +108,16 @@ class Token(NamedTuple):
     start: int
     is_spaced: bool
     """Whether a blank or a comment stands before it."""
+
+
+def _splices(text: str) -> list[tuple[int, int]]:
+    """Return where lines are joined; those of a raw string stay as they are."""
+    cuts = [cut.span() for cut in _SPLICE.finditer(text)]
+    if not cuts or 'R"' not in text:
+        return cuts
+    raw = [found.span() for found in _RAW_OR_NOT.finditer(text) if found["raw"] is not None]
+    starts = [start for start, _ in raw]
+    return [cut for cut in cuts if not (at := bisect_right(starts, cut[0])) or cut[0] >= raw[at - 1][1]]
 
 
 def lex(text: str) -> list[str]:
@@ -160,8 +178,9 @@ class SourceFile:
     def __init__(self, name: str, text: str) -> None:
         self.name: Final = name
         self.text: Final = text
-        cuts = [cut.span() for cut in _SPLICE.finditer(text)] if "\\" in text else []
-        self.joined: Final = _SPLICE.sub("", text) if cuts else text
+        cuts = _splices(text) if "\\" in text else []
+        pairs = pairwise([0, *(at for cut in cuts for at in cut), len(text)])
+        self.joined: Final = "".join(text[start:end] for start, end in islice(pairs, 0, None, 2))
         """The text with the lines joined that end in a backslash."""
         self._removed: Final = [0, *accumulate(end - start for start, end in cuts)]
         self._starts: Final = [start for start, _ in cuts]
