@@ -14,8 +14,7 @@ import zipfile
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, parse_description
-from hatch_cuda_kernels.cache.files import NO_WAIT
-from hatch_cuda_kernels.cache.writing import unique_name
+from hatch_cuda_kernels.cache.files import NO_WAIT, unique_name
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:

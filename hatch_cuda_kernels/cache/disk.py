@@ -1,4 +1,4 @@
-"""The cache: memory, then read-only site folders, then this user's own folder.
+"""The cache: memory, then read-only site folders, then this user's own folder; where they are says the environment.
 
 ``get`` never raises for what it finds on disk, and ``put`` never for what the disk does: damage is a miss, and without
 a usable place images live in the memory of this process. Each kind of trouble is reported once.
@@ -7,30 +7,100 @@ a usable place images live in the memory of this process. Each kind of trouble i
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
+from collections import OrderedDict
+from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cache.entry import BadEntryError
-from hatch_cuda_kernels.cache.folder import EntryFolder
-from hatch_cuda_kernels.cache.memory import Memory
-from hatch_cuda_kernels.cache.trust import DistrustedError
-from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels import environment
+from hatch_cuda_kernels.cache.entry import BadEntryError, EntryFolder
+from hatch_cuda_kernels.cache.files import DistrustedError
+from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.warn import warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
-    from hatch_cuda_kernels.cache.bounds import Bounds
     from hatch_cuda_kernels.cache.entry import Entry
-    from hatch_cuda_kernels.cache.once import Once
+    from hatch_cuda_kernels.cache.locks import Once
+    from hatch_cuda_kernels.cache.publishing import Bounds
 
-__all__ = ["CacheInfo", "DiskCache"]
+__all__ = ["CacheInfo", "DiskCache", "default_cache_path", "open_cache", "site_paths"]
 
+_DEFAULT_MAX_BYTES: Final = 1 << 30
+_MOST_DIGITS: Final = 18
+_MOST_SHOWN: Final = 40
 #: Images kept in memory besides those on disk, in bytes.
 _MEMORY_BYTES: Final = 256 << 20
 #: A heavy template library compiles for a minute; who waits longer than this compiles for itself.
 _LOCK_SECONDS: Final = 300.0
+
+
+def default_cache_path() -> Path | None:
+    """Return the folder that ``HATCH_CUDA_KERNELS_CACHE_DIR`` names, otherwise the platform's user cache folder.
+
+    Returns None, with one warning in each process, for a user without a home folder.
+    """
+    stated = os.environ.get(environment.CACHE_DIR)
+    path = os.path.expanduser(stated) if stated else _user_cache_path()  # noqa: PTH111 - expanduser() would raise
+    if path.startswith("~"):  # no HOME, and no entry for this user: expanduser leaves it as it is
+        _warn_homeless()
+        return None
+    return Path(path).absolute()
+
+
+def site_paths() -> tuple[Path, ...]:
+    """Return the read-only folders that ``HATCH_CUDA_KERNELS_PATH`` lists, in order."""
+    return tuple(Path(part).absolute() for part in os.environ.get(environment.PATH, "").split(os.pathsep) if part)
+
+
+def _max_cache_bytes() -> int:
+    """Return the cap in bytes. Raises InputError if the variable is not a positive number of at most 18 digits."""
+    stated = os.environ.get(environment.CACHE_MAX_BYTES)
+    if not stated:
+        return _DEFAULT_MAX_BYTES
+    # The length comes first: int() refuses thousands of digits.
+    if len(stated) > _MOST_DIGITS or not (stated.isascii() and stated.isdecimal()) or int(stated) == 0:
+        shown = repr(stated if len(stated) <= _MOST_SHOWN else f"{stated[:_MOST_SHOWN]}...")
+        raise InputError(
+            f"{environment.CACHE_MAX_BYTES}={shown} is not a positive number of bytes; "
+            f"write one of at most {_MOST_DIGITS} digits, such as {_DEFAULT_MAX_BYTES} for 1 GiB"
+        )
+    return int(stated)
+
+
+def open_cache() -> DiskCache:
+    """Return this process's cache for the environment as it is now; equal settings share one object.
+
+    Raises InputError, as ``_max_cache_bytes`` does.
+    """
+    trust = os.environ.get(environment.CACHE_TRUST, "")
+    return _cache_at(default_cache_path(), _max_cache_bytes(), site_paths(), trust)
+
+
+@cache
+def _cache_at(path: Path | None, max_bytes: int, sites: tuple[Path, ...], _trust: str) -> DiskCache:
+    return DiskCache(path, max_bytes=max_bytes, sites=sites)
+
+
+def _user_cache_path() -> str:
+    home = os.environ.get("HOME", "")
+    if sys.platform == "linux" and home.startswith("/") and not {"XDG_CACHE_HOME", "ANDROID_ROOT"} & os.environ.keys():
+        return f"{home}/.cache/hatch-cuda-kernels"  # as platformdirs has it, whose import takes longer than a read
+    from platformdirs import user_cache_dir  # not needed when the folder is stated
+
+    try:
+        return user_cache_dir("hatch-cuda-kernels", appauthor=False)
+    except (RuntimeError, OSError):
+        return "~"
+
+
+@cache
+def _warn_homeless() -> None:
+    warn_user(f"there is no home folder, so no place for a kernel cache; set {environment.CACHE_DIR} to a folder")
 
 
 class CacheInfo(NamedTuple):
@@ -119,7 +189,7 @@ class DiskCache:
 
     def once(self) -> Once:
         """Return the turns by key, between threads and processes."""
-        from hatch_cuda_kernels.cache.once import Once  # a hit needs no lock
+        from hatch_cuda_kernels.cache.locks import Once  # a hit needs no lock
 
         with self._lock:
             if self._turns is None:
@@ -224,7 +294,7 @@ class DiskCache:
 
     def _sweep(self, folder: EntryFolder) -> None:
         """Remove what dead writers left, and what was set aside too long ago or too often."""
-        from hatch_cuda_kernels.cache.leftovers import sweep  # a hit needs none of it
+        from hatch_cuda_kernels.cache.publishing import sweep  # a hit needs none of it
 
         self._swept = True
         with contextlib.suppress(OSError), folder.open() as root:
@@ -232,7 +302,7 @@ class DiskCache:
         self.once().sweep()
 
     def _bounds(self, folder: EntryFolder) -> Bounds:
-        from hatch_cuda_kernels.cache.bounds import Bounds  # a hit needs no lock
+        from hatch_cuda_kernels.cache.publishing import Bounds  # a hit needs no lock
 
         return Bounds(folder, self.max_bytes)
 
@@ -248,3 +318,46 @@ class DiskCache:
             self._told.add(trouble)
         if not told:
             warn_user(message.replace("\n", " "))
+
+
+class Memory:
+    """Entries by key. Beyond ``max_bytes``, those that are also on disk are forgotten, least recently used first."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._on_disk: OrderedDict[str, Entry] = OrderedDict()
+        self._only_here: dict[str, Entry] = {}
+        self._lock = Lock()
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry of a key, or None."""
+        with self._lock:
+            entry = self._on_disk.get(key)
+            if entry is not None:
+                self._on_disk.move_to_end(key)
+            return entry or self._only_here.get(key)
+
+    def keep(self, entry: Entry, *, on_disk: bool) -> None:
+        """Remember an entry; one that is nowhere else is never forgotten."""
+        with self._lock:
+            self._forget(entry.key)
+            if not on_disk:
+                self._only_here[entry.key] = entry
+                return
+            self._on_disk[entry.key] = entry
+            self._bytes += len(entry.image)
+            while self._bytes > self._max_bytes and len(self._on_disk) > 1:
+                self._forget(next(iter(self._on_disk)))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._on_disk.clear()
+            self._only_here.clear()
+            self._bytes = 0
+
+    def _forget(self, key: str) -> None:
+        self._only_here.pop(key, None)
+        entry = self._on_disk.pop(key, None)
+        self._bytes -= len(entry.image) if entry is not None else 0

@@ -4,10 +4,17 @@ What is in an open folder is reached from there by name, so renaming a folder me
 system cannot do that (Windows), the same methods join paths. On Windows, renames and reads fail for a moment with a
 sharing violation while another process, such as a virus scanner, has a file open, and paths beyond 260 characters need
 a prefix (Microsoft: "Naming Files, Paths, and Namespaces").
+
+Nothing is read from, or written to, a place where another user could have put something: whoever fills a cache decides
+which code runs. ``check`` says who owns a folder or file, and who else may write to it. It takes the state of an open
+descriptor, so the answer holds for what is read through it. ``check_way`` says who could put another folder in place of
+the whole cache. Files are always created anew, private to their owner; nothing is written into a file that was there
+before.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -16,20 +23,26 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from hatch_cuda_kernels.cache.trust import DistrustedError, check, check_way, trusted_owners
+from hatch_cuda_kernels import environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 __all__ = [
-    "BINARY",
-    "NO_FOLLOW",
     "NO_WAIT",
+    "DistrustedError",
     "Folder",
+    "distrust",
     "long_path",
+    "made",
+    "make_folder",
+    "move",
     "open_folder",
     "open_unchecked",
-    "patiently",
+    "remove",
+    "replace",
+    "unique_name",
+    "write",
 ]
 
 #: Constants, so that tests can be Windows for a moment.
@@ -49,6 +62,11 @@ _PREFIX: Final = "\\\\?\\"
 _LONGEST_PLAIN: Final = 150
 
 T = TypeVar("T")
+_OVERRULE: Final = f"set {environment.CACHE_TRUST}=1 to use it all the same"
+_ROOT: Final = 0
+_MOST_LINKS: Final = 40
+#: Ways that nobody else can change. They are checked once; the others each time, because they may have been corrected.
+_SAFE_WAYS: Final[set[tuple[str, bool, frozenset[int]]]] = set()
 
 
 class Folder:
@@ -200,3 +218,175 @@ def patiently(action: Callable[[], T]) -> T:
             time.sleep(pause)
             pause *= 2
     return action()
+
+
+class DistrustedError(PermissionError):
+    """Another user could have put this here, or could change it. The message says how, and what to do about it."""
+
+
+def trusted_owners(shared: os.stat_result | None = None) -> frozenset[int] | None:
+    """Return whose files may be used: this user's, root's and, in a shared folder, those of its owner.
+
+    Root may do anything already. None stands for everybody: with HATCH_CUDA_KERNELS_CACHE_TRUST=1, and on Windows,
+    where the access list of the profile folder protects what is in it.
+    """
+    if os.environ.get(environment.CACHE_TRUST) == "1" or not hasattr(os, "geteuid"):
+        return None
+    own = os.geteuid()
+    return frozenset((_ROOT, own, own if shared is None else shared.st_uid))
+
+
+def check(found: os.stat_result, path: str, owners: Collection[int] | None) -> None:
+    """Raise DistrustedError unless one of the owners has this file or folder, and nobody else may write to it.
+
+    The sticky bit does not help: it keeps others from removing files, not from adding them. Where an access control
+    list lets somebody else write, the group's bits say so.
+    """
+    if owners is None:
+        return
+    if found.st_uid not in owners:
+        raise DistrustedError(f"{path} belongs to another user (uid {found.st_uid}); {_OVERRULE}")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        fix = f"chmod go-w it if you trust what is in it, or {_OVERRULE}"
+        raise DistrustedError(f"{path} can be written by other users (mode {mode}); {fix}")
+
+
+def check_way(path: str, *, shared: bool) -> bool:
+    """Check that no other user can put another folder in this one's place; return False if it does not exist yet.
+
+    Others can if a name on the way to it, symbolic links included, is in a folder that everybody may write to, unless
+    that folder has the sticky bit and the name belongs to this user or to root. (A ``shared`` folder may belong to
+    anybody.) The owner and the group of each parent are trusted. Raises DistrustedError, and OSError for a way that
+    cannot be followed.
+    """
+    owners = trusted_owners()
+    way = path if path.startswith("/") else os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - not yet a Path
+    if owners is None or (way, shared, owners) in _SAFE_WAYS:
+        return True
+    try:
+        _follow(way, None if shared else owners)
+    except FileNotFoundError:
+        return False
+    _SAFE_WAYS.add((way, shared, owners))
+    return True
+
+
+def distrust(path: Path, *, shared: bool = False) -> str | None:
+    """Return why a folder must not be used, or None if it may be; a missing one may be made.
+
+    A ``shared`` (read-only, stated) folder may belong to anybody. This is for messages only: between this answer and a
+    use of the folder it may be exchanged. ``files.open_folder`` checks what it opens.
+    """
+    try:
+        if check_way(str(path), shared=shared):
+            found = path.stat()
+            check(found, str(path), trusted_owners(found if shared else None))
+    except DistrustedError as error:
+        return str(error)
+    except OSError:
+        return None
+    return None
+
+
+def _follow(path: str, owners: Collection[int] | None) -> None:
+    """Follow an absolute path name by name, as the system does, and check each folder in which a name is looked up."""
+    here, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name == "..":
+            here = os.path.dirname(here)  # noqa: PTH120 - no link is left in it
+        if name in {"", ".", ".."}:
+            continue
+        step = os.path.join(here, name)  # noqa: PTH118 - Path would be slower, for the first hit
+        found = _look_up(here, step, owners)
+        if not stat.S_ISLNK(found.st_mode):
+            here = step
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink(step)  # noqa: PTH115 - as above
+        here = "/" if target.startswith("/") else here
+        names += target.split("/")[::-1]
+
+
+def _look_up(folder: str, step: str, owners: Collection[int] | None) -> os.stat_result:
+    """Return the state of a name in a folder. Raises DistrustedError where anybody could have put it there."""
+    mode = os.lstat(folder).st_mode
+    everybody = mode & stat.S_IWOTH
+    if everybody and not mode & stat.S_ISVTX:
+        raise DistrustedError(f"everybody can write to {folder}, and so replace {step}; chmod o-w it, or {_OVERRULE}")
+    found = os.lstat(step)
+    if everybody and owners is not None and found.st_uid not in owners:
+        raise DistrustedError(f"{step} belongs to another user (uid {found.st_uid}); {_OVERRULE}")
+    return found
+
+
+def make_folder(path: Path) -> None:
+    """Make a cache's folder, and missing parents, so that only its owner may enter them, whatever the umask.
+
+    Raises DistrustedError if another user could put something else in its place, and OSError.
+    """
+    check_way(str(path), shared=False)
+    try:
+        path.mkdir(mode=0o700)
+    except FileNotFoundError:
+        make_folder(path.parent)
+        check_way(str(path), shared=False)  # somebody else may have made the parent just before
+        path.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+
+
+def made(folder: Folder, name: str) -> Folder:
+    """Open a folder in another, after making it if it is missing. Raises OSError, as ``Folder.folder`` does."""
+    with contextlib.suppress(FileNotFoundError):
+        return folder.folder(name)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder.at(name), 0o700, dir_fd=folder.descriptor)
+    return folder.folder(name)
+
+
+def write(folder: Folder, name: str, data: bytes) -> None:
+    """Write a new file. Raises FileExistsError if there is anything of that name, and OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | BINARY
+    descriptor = os.open(folder.at(name), flags, 0o600, dir_fd=folder.descriptor)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - from a descriptor
+        file.write(data)
+
+
+def replace(folder: Folder, name: str, data: bytes, staging: Folder) -> None:
+    """Write a file that may exist: in the folder ``staging``, and renamed over the other. Raises OSError."""
+    staged = unique_name(name)
+    try:
+        write(staging, staged, data)
+        move(staging, staged, folder, name, over=True)
+    except OSError:
+        remove(staging, staged)
+        raise
+
+
+def move(source: Folder, name: str, target: Folder, new: str, *, over: bool = False) -> None:
+    """Rename to a place where nothing is, or ``over`` a file. Raises OSError."""
+    rename = os.replace if over else os.rename  # they differ on Windows only
+    patiently(
+        lambda: rename(source.at(name), target.at(new), src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
+    )
+
+
+def remove(folder: Folder, name: str) -> None:
+    """Remove a file, a symbolic link or a folder with all that is in it, as far as possible; raises nothing."""
+    with contextlib.suppress(OSError):
+        if not stat.S_ISDIR(folder.status(name).st_mode):
+            os.unlink(folder.at(name), dir_fd=folder.descriptor)
+            return
+        import shutil  # only removals need it
+
+        shutil.rmtree(folder.at(name), ignore_errors=True, dir_fd=folder.descriptor)
+
+
+def unique_name(stem: str) -> str:
+    """Return a name that nobody can predict, and that no other process uses, on this host or another."""
+    return f"{stem}.{os.getpid()}.{os.urandom(6).hex()}"

@@ -10,9 +10,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.cache.disk import default_cache_path
+from hatch_cuda_kernels.cache.entry import NOTES, EntryFolder
 from hatch_cuda_kernels.cache.files import Folder
-from hatch_cuda_kernels.cache.folder import NOTES, EntryFolder
-from hatch_cuda_kernels.cache.location import default_cache_path
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Notes:
 
         Do nothing if the folder is not trusted, or the note is longer than one that is read.
         """
-        from hatch_cuda_kernels.cache.writing import remove, replace  # a process that finds its notes needs none of it
+        from hatch_cuda_kernels.cache.files import remove, replace  # a process that finds its notes needs none of it
 
         data = json.dumps(note).encode()
         if len(data) > _MOST_BYTES:
@@ -104,7 +104,7 @@ def _opened(*, make: bool = False) -> Iterator[Folder]:
 
 
 def _made(top: Folder, name: str) -> Folder:
-    from hatch_cuda_kernels.cache.writing import made  # as above
+    from hatch_cuda_kernels.cache.files import made  # as above
 
     return made(top, name)
 

@@ -1,20 +1,53 @@
-"""What changes a folder of entries. Publishing, removing and setting aside take one step each, as readers see it."""
+"""What changes a folder of entries: publish, remove, set aside, sweep, and keep the folder below its cap.
+
+Publishing, removing and setting aside take one step each, as readers see it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from typing import TYPE_CHECKING
+import stat
+import time
+from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cache.entry import BadEntryError
-from hatch_cuda_kernels.cache.folder import NOTES, QUARANTINE, STAGING, has_entry, last_use, prefix_of, read_entry
-from hatch_cuda_kernels.cache.writing import made, move, remove, unique_name, write
+from hatch_cuda_kernels.cache.entry import (
+    NOTES,
+    QUARANTINE,
+    STAGING,
+    BadEntryError,
+    has_entry,
+    last_use,
+    prefix_of,
+    read_entry,
+)
+from hatch_cuda_kernels.cache.files import made, move, remove, replace, unique_name, write
+from hatch_cuda_kernels.cache.locks import held
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cache.files import Folder
-    from hatch_cuda_kernels.cache.folder import EntryFolder, StoredEntry
+    from collections.abc import Iterator
 
-__all__ = ["evict", "evict_all", "publish", "quarantine"]
+    from hatch_cuda_kernels.cache.entry import EntryFolder, StoredEntry
+    from hatch_cuda_kernels.cache.files import Folder
+
+__all__ = ["Bounds", "evict_all", "publish", "quarantine", "sweep"]
+
+#: Temporaries older than this were left by a process that was killed; younger ones may be in use.
+_STALE_SECONDS: Final = 3600.0
+_QUARANTINE_SECONDS: Final = 24 * 3600.0
+#: The last few damaged entries are enough to find out what happened to them.
+_MOST_QUARANTINED: Final = 8
+_TOTAL: Final = "total.json"
+_LOCK: Final = "total.lock"
+_LOCK_SECONDS: Final = 2.0
+_MOST_TEXT: Final = 1000
+#: Above the cap, room is made down to this share of it, so that not every write has to.
+_KEEP: Final = 0.9
+#: A wrong total (a crash between a write and its count, a folder removed by hand) is corrected after this time.
+_RECOUNT_SECONDS: Final = 24 * 3600.0
+#: As exact as uses are recorded. A use later than that from now was recorded before the clock was set back.
+_FUTURE_SECONDS: Final = 3600.0
 
 
 def publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
@@ -122,3 +155,107 @@ def _move_away(prefix: Folder, key: str, place: Folder) -> str:
         if not place.has(moved):
             raise
     return moved
+
+
+def sweep(root: Folder) -> None:
+    """Remove temporaries and quarantined entries that are old, and all but the last few quarantined ones."""
+    with contextlib.suppress(OSError), root.folder(STAGING) as staging:
+        for name, found in _listed(staging):
+            if _age(found) > _STALE_SECONDS:
+                remove(staging, name)
+    with contextlib.suppress(OSError), root.folder(QUARANTINE) as quarantine:
+        ages = sorted((_age(found), name) for name, found in _listed(quarantine))
+        for place, (age, name) in enumerate(ages):
+            if place >= _MOST_QUARANTINED or age > _QUARANTINE_SECONDS:
+                remove(quarantine, name)
+
+
+def leftover_bytes(root: Folder) -> int:
+    """Return the bytes of what is being written or removed, or was set aside."""
+    total = 0
+    for name in (STAGING, QUARANTINE):
+        with contextlib.suppress(OSError), root.folder(name) as place:
+            total += sum(_size(place, inside, found) for inside, found in _listed(place))
+    return total
+
+
+def _listed(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
+    for name in folder.names():
+        with contextlib.suppress(OSError):  # removed meanwhile
+            yield name, folder.status(name)
+
+
+def _age(found: os.stat_result) -> float:
+    """Return seconds since the last change. One far in the future is as old: the clock was set back since."""
+    return abs(time.time() - found.st_mtime)
+
+
+def _size(place: Folder, name: str, found: os.stat_result) -> int:
+    if not stat.S_ISDIR(found.st_mode):
+        return found.st_size
+    with contextlib.suppress(OSError), place.folder(name) as folder:
+        return sum(inside.st_size for _, inside in _listed(folder))
+    return 0
+
+
+class Bounds:
+    """The cap of one folder.
+
+    A write adds its size to a total in a file, so that nothing is listed below the cap. The total is counted anew once
+    a day, and whenever room is made. Its lock only keeps it exact: without one, everything goes on. Nothing raises.
+    """
+
+    def __init__(self, entries: EntryFolder, max_bytes: int) -> None:
+        self._entries = entries
+        self._max_bytes = max_bytes
+
+    def added(self, key: str, size: int) -> None:
+        """Count an entry that was just published, and keep it if the cap requires others to go."""
+        with contextlib.suppress(OSError), self._entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
+            total, counted = _read_total(root)
+            total += size
+            if total > self._max_bytes or not 0 <= time.time() - counted <= _RECOUNT_SECONDS:
+                goal = int(self._max_bytes * _KEEP)
+                total, counted = self._shrink(root, self._max_bytes, goal, keep=key), time.time()
+            _write_total(root, total, counted)
+
+    def shrink(self, max_bytes: int) -> int:
+        """Remove the least recently used entries until at most ``max_bytes`` are left; return the bytes left."""
+        total = 0
+        with contextlib.suppress(OSError), self._entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
+            total = self._shrink(root, max_bytes, max_bytes)
+            _write_total(root, total, time.time())
+        return total
+
+    def _shrink(self, root: Folder, most: int, goal: int, keep: str = "") -> int:
+        """Count anew; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first."""
+        sweep(root)
+        stored = sorted(self._entries.stored(), key=_use_order)
+        stored_bytes = sum(entry.bytes for entry in stored)
+        if stored_bytes + leftover_bytes(root) > most:
+            remove(root, QUARANTINE)
+        total = stored_bytes + leftover_bytes(root)
+        for entry in stored if total > most else ():
+            if entry.key != keep and total > goal and evict(self._entries, entry):
+                total -= entry.bytes
+        return total
+
+
+def _read_total(root: Folder) -> tuple[int, float]:
+    """Return the total and when it was last counted, which is never where the file is missing or damaged."""
+    try:
+        data = json.loads(root.read(_TOTAL, _MOST_TEXT))
+        return max(int(data["bytes"]), 0), float(data["counted"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return 0, 0.0
+
+
+def _write_total(root: Folder, total: int, counted: float) -> None:
+    data = json.dumps({"bytes": total, "counted": counted}).encode()
+    with contextlib.suppress(OSError), made(root, STAGING) as staging:  # the entry itself was written
+        replace(root, _TOTAL, data, staging)
+
+
+def _use_order(stored: StoredEntry) -> tuple[float, str]:
+    """Return what sorts entries by use. A use in the future says nothing, so it counts as long ago."""
+    return (0.0 if stored.used > time.time() + _FUTURE_SECONDS else stored.used), stored.key

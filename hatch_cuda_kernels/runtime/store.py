@@ -50,7 +50,7 @@ _OF_COMPILES = (
     "hatch_cuda_kernels.runtime.ladder.compile_rungs",
     "hatch_cuda_kernels.compiler.nvrtc",
     "hatch_cuda_kernels.compiler.record",
-    "hatch_cuda_kernels.cache.once",
+    "hatch_cuda_kernels.cache.locks",
     "cuda.bindings.nvrtc",
 )
 

@@ -8,7 +8,7 @@ import pytest
 from cache_entries import entry_of, folder_of, key_of, reopen, total_bytes
 
 from hatch_cuda_kernels.cache import disk, open_cache
-from hatch_cuda_kernels.cache.location import default_cache_path
+from hatch_cuda_kernels.cache.disk import default_cache_path
 from hatch_cuda_kernels.errors import InputError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, set_use, total_bytes
 
-from hatch_cuda_kernels.cache import bounds, files, publishing
+from hatch_cuda_kernels.cache import files, publishing
 
 SIZE = disk_bytes(entry_of(0))
 DAY = 24 * 3600
@@ -260,13 +260,13 @@ def test_leftovers_count(path):
 def test_an_entry_used_or_replaced_meanwhile_is_not_evicted(path, monkeypatch):
     """What is used between the listing and the eviction stays, as cuda.core's stat guard has it."""
     fill(path, range(4))
-    listed = bounds.leftover_bytes
+    listed = publishing.leftover_bytes
 
     def used_after_the_listing(folder):
         reopen(path).get(key_of(0))
         return listed(folder)
 
-    monkeypatch.setattr(bounds, "leftover_bytes", used_after_the_listing)
+    monkeypatch.setattr(publishing, "leftover_bytes", used_after_the_listing)
     reopen(path).prune(0)
     assert left(path) == [0]
 

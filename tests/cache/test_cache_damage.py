@@ -11,7 +11,7 @@ import pytest
 from cache_entries import edit, entry_of, folder_of, key_of, recorded, reopen
 
 from hatch_cuda_kernels.cache import entry as entry_module
-from hatch_cuda_kernels.cache import folder as folder_module
+from hatch_cuda_kernels.cache import entry as folder_module
 from hatch_cuda_kernels.cache import publishing
 
 FILES = ("image.cubin", "entry.json")

@@ -13,8 +13,8 @@ import pytest
 from cache_entries import disk_bytes, edit, entry_of, folder_of, key_of, recorded, reopen, total_bytes
 from cache_mutations import ODD, SAMPLE, sample_bundle, try_bundle, try_description
 
-from hatch_cuda_kernels.cache.folder import EntryFolder
-from hatch_cuda_kernels.cache.once import Once
+from hatch_cuda_kernels.cache.entry import EntryFolder
+from hatch_cuda_kernels.cache.locks import Once
 
 
 @pytest.mark.parametrize("seed", range(10))

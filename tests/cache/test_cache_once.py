@@ -15,7 +15,7 @@ from waiting import HANG_SECONDS, on_turn, wait_until
 
 from hatch_cuda_kernels.cache import locks
 from hatch_cuda_kernels.cache.files import open_folder
-from hatch_cuda_kernels.cache.once import Once
+from hatch_cuda_kernels.cache.locks import Once
 from hatch_cuda_kernels.errors import CompileError
 
 ERROR = ["m", "sm_90", "it failed", "line 1\nline 2", ["-O3"], ["k<int>"]]

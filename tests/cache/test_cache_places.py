@@ -13,8 +13,8 @@ import pytest
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen
 from cache_processes import run_mounted
 
-from hatch_cuda_kernels.cache import location, open_cache
-from hatch_cuda_kernels.cache.location import default_cache_path
+from hatch_cuda_kernels.cache import disk, open_cache
+from hatch_cuda_kernels.cache.disk import default_cache_path
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_a_user_without_a_home(monkeypatch, stated):
     if stated:
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", stated)
     monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
-    location._warn_homeless.cache_clear()
+    disk._warn_homeless.cache_clear()
     with recorded() as told:
         cache = open_cache()
         assert open_cache().info().path == ""

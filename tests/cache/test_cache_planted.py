@@ -16,8 +16,8 @@ from cache_entries import entry_of, folder_of, key_of, recorded, reopen
 from cache_users import hand_over
 
 from hatch_cuda_kernels.cache.bundle import export_bundle, import_bundle
-from hatch_cuda_kernels.cache.folder import EntryFolder
-from hatch_cuda_kernels.cache.once import Once
+from hatch_cuda_kernels.cache.entry import EntryFolder
+from hatch_cuda_kernels.cache.locks import Once
 from hatch_cuda_kernels.errors import CompileError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and users are Unix's")

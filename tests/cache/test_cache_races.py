@@ -16,9 +16,9 @@ import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, total_bytes
 from cache_processes import Worker, run_together
 
-from hatch_cuda_kernels.cache import bounds, publishing
+from hatch_cuda_kernels.cache import publishing
+from hatch_cuda_kernels.cache.entry import EntryFolder
 from hatch_cuda_kernels.cache.files import Folder
-from hatch_cuda_kernels.cache.folder import EntryFolder
 
 SIZE = disk_bytes(entry_of(0))
 
@@ -185,7 +185,7 @@ def test_evictors_without_a_lock_do_not_evict_twice(path, monkeypatch):
     """What another evictor removed since the listing counts as room made."""
     for number in range(20):
         reopen(path).put(entry_of(number))
-    evict, others = bounds.evict, []
+    evict, others = publishing.evict, []
 
     def after_another(entries, stored):
         if not others:
@@ -193,6 +193,6 @@ def test_evictors_without_a_lock_do_not_evict_twice(path, monkeypatch):
             evict(entries, stored)
         return evict(entries, stored)
 
-    monkeypatch.setattr(bounds, "evict", after_another)
+    monkeypatch.setattr(publishing, "evict", after_another)
     assert reopen(path).prune(10 * SIZE) == 10 * SIZE
     assert reopen(path).info().entries == 10

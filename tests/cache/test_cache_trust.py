@@ -10,7 +10,7 @@ import pytest
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen, total_bytes
 from cache_users import hand_over
 
-from hatch_cuda_kernels.cache import location, open_cache, trust
+from hatch_cuda_kernels.cache import disk, files, open_cache
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the profile folder's access list does this on Windows")
 
@@ -112,7 +112,7 @@ def test_without_users_nobody_is_distrusted(path, monkeypatch):
     """On Windows, where there are no such modes, the profile folder's access list decides."""
     path.chmod(0o777)
     monkeypatch.delattr(os, "geteuid")
-    assert trust.distrust(path) is None
+    assert files.distrust(path) is None
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o027])
@@ -187,7 +187,7 @@ def sites(tmp_path, monkeypatch):
         reopen(site).put(entry_of(number))
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "user"))
     monkeypatch.setenv(SITES, os.pathsep.join(map(str, (tmp_path / "none", first, "", second))))
-    location._cache_at.cache_clear()
+    disk._cache_at.cache_clear()
     return first, second
 
 

@@ -10,7 +10,7 @@ import pytest
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen
 
 from hatch_cuda_kernels.cache import files, publishing
-from hatch_cuda_kernels.cache.folder import EntryFolder
+from hatch_cuda_kernels.cache.entry import EntryFolder
 
 
 @pytest.fixture

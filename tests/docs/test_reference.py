@@ -210,7 +210,7 @@ def test_hook_reference_names_every_option():
 
 def test_environment_reference_has_the_cap():
     """The size shown that the disk cache stays below is the one it has."""
-    from hatch_cuda_kernels.cache.location import _DEFAULT_MAX_BYTES
+    from hatch_cuda_kernels.cache.disk import _DEFAULT_MAX_BYTES
 
     (row,) = (row for row in rows(ENVIRONMENT, "# Environment") if "MAX_BYTES" in row[0])
     assert row[1] == f"`{_DEFAULT_MAX_BYTES}`"

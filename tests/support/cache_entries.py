@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.cache import DiskCache, Entry, trust
+from hatch_cuda_kernels.cache import DiskCache, Entry, files
 from hatch_cuda_kernels.cache.entry import description_digest
 from hatch_cuda_kernels.image import Symbol
 
@@ -42,7 +42,7 @@ def disk_bytes(entry):
 
 def reopen(path, max_bytes=MIB, **settings):
     """Return a cache that has seen nothing yet, as another process would have it."""
-    trust._SAFE_WAYS.clear()
+    files._SAFE_WAYS.clear()
     return DiskCache(path, max_bytes=max_bytes, **settings)
 
 

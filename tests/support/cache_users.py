@@ -10,10 +10,10 @@ import traceback
 import pytest
 
 from hatch_cuda_kernels import terminal
-from hatch_cuda_kernels.cache import bounds, bundle, leftovers, locks, once, publishing, writing
+from hatch_cuda_kernels.cache import bundle, files, locks, publishing
 
 #: A process that has become another user may not be able to read where this package lies.
-IMPORTED = (bounds, bundle, leftovers, locks, once, publishing, terminal, writing)
+IMPORTED = (bundle, files, locks, publishing, terminal)
 
 VICTIM, ATTACKER = 23456, 34567
 
