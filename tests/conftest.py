@@ -59,10 +59,10 @@ def isolation(tmp_path_factory):
         patch.setenv("TERM", "xterm")
         patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
         patch.setattr(
-            "hatch_cuda_kernels.pool.compile_all.local_executor",
+            "hatch_cuda_kernels.pool.schedule.local_executor",
             lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
         )
-        patch.setattr("hatch_cuda_kernels.port.trials.compile_apart", lambda job, _seconds: run_job(job))
+        patch.setattr("hatch_cuda_kernels.port.trials.run_isolated", lambda job, _seconds: run_job(job))
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
         yield
 
@@ -70,11 +70,11 @@ def isolation(tmp_path_factory):
 @pytest.fixture
 def worker_processes(monkeypatch):
     """Let the builds of this test compile in worker processes, as they do outside the tests."""
-    from hatch_cuda_kernels.pool.apart import compile_apart
     from hatch_cuda_kernels.pool.executors import local_executor
+    from hatch_cuda_kernels.pool.isolation import run_isolated
 
-    monkeypatch.setattr("hatch_cuda_kernels.port.trials.compile_apart", compile_apart)
-    monkeypatch.setattr("hatch_cuda_kernels.pool.compile_all.local_executor", local_executor)
+    monkeypatch.setattr("hatch_cuda_kernels.port.trials.run_isolated", run_isolated)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.schedule.local_executor", local_executor)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,50 +1,74 @@
-"""Compile what is missing of a plan: the jobs' outcomes as they come, into the disk cache, and what failed."""
+"""Compile what the disk cache lacks of a plan: which jobs give it, their outcomes into the cache, and what failed."""
 
 from __future__ import annotations
 
+import tempfile
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import closing
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
-from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.names import spelled_without_archs, without_archs
 from hatch_cuda_kernels.plan import job_images
-from hatch_cuda_kernels.pool.compile_all import compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.executors import choose_executor
-from hatch_cuda_kernels.pool.failures import FailedJob, find_problems
-from hatch_cuda_kernels.pool.fresh import image_keys, input_image
+from hatch_cuda_kernels.pool.progress import Progress
+from hatch_cuda_kernels.pool.schedule import Turns, compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.task import WorkerMismatchError, needed_tools
-from hatch_cuda_kernels.pool.turns import Turns
 from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from concurrent.futures import Executor
+    from typing import TypeAlias
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.compiler import Compiled, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
-    from hatch_cuda_kernels.pool.compile_all import Outcomes
-    from hatch_cuda_kernels.pool.fresh import Missing
+    from hatch_cuda_kernels.manifest import Module
+    from hatch_cuda_kernels.plan import PlannedModule
+    from hatch_cuda_kernels.pool.schedule import Outcomes
 
-__all__ = ["Compilation", "Progress", "compile_missing"]
+    #: A module, with those of its jobs that are to be done.
+    Missing: TypeAlias = tuple[PlannedModule, list[Job]]
+
+__all__ = ["compile_missing", "find_fresh", "find_missing", "image_keys"]
 
 _OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, in a part that has no version"
 _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
 
 
-class Progress(Protocol):
-    """What a build tells while it runs."""
+def find_fresh(plan: Sequence[PlannedModule], toolchain: Toolchain, cache: DiskCache) -> dict[ImageId, Entry]:
+    """Return what the disk cache holds of a plan: its images, and those that only serve to make others."""
+    keys = (item for planned in plan for item in image_keys(planned, toolchain).items())
+    found = ((image, cache.get(key)) for image, key in keys)
+    return {image: entry for image, entry in found if entry is not None}
 
-    def start(self, jobs: Sequence[Job]) -> None:
-        """Say which jobs will be compiled, in the order in which they begin."""
 
-    def done(self, job: Job, seconds: float | None) -> None:
-        """Say that a job finished after ``seconds``, or failed (None)."""
+def image_keys(planned: PlannedModule, toolchain: Toolchain) -> dict[ImageId, str]:
+    """Return the key of every image that a module's jobs give."""
+    used = planned.toolchain(toolchain)
+    return {image: job.key(image.kind, used) for job in planned.all_jobs for image in job_images(job)}
 
-    def finish(self) -> None:
-        """Say that no more jobs come; called also when the build fails."""
+
+def find_missing(plan: Sequence[PlannedModule], fresh: Mapping[ImageId, Entry]) -> list[Missing]:
+    """Return the modules of which something is not fresh, each with the jobs that give it."""
+    return [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
+
+
+def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
+    """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
+    finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
+    wanted = {*planned.images, *(input_image(front) for job in finishing for front in job.fronts)}
+    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
+
+
+def input_image(front: CompileJob) -> ImageId:
+    """Return what is finished of a compile: its last image."""
+    return job_images(front)[-1]
 
 
 class Compilation(NamedTuple):
@@ -57,14 +81,6 @@ class Compilation(NamedTuple):
     """The jobs that failed, as they did."""
     compiled: frozenset[str]
     """Keys of what was compiled here, and not by another build meanwhile."""
-
-
-class _NoProgress:
-    def start(self, jobs: Sequence[Job]) -> None: ...
-
-    def done(self, job: Job, seconds: float | None) -> None: ...
-
-    def finish(self) -> None: ...
 
 
 def compile_missing(
@@ -82,7 +98,7 @@ def compile_missing(
 
     Raises InputError for an unknown executor in the environment, and ToolchainError for what would end every job alike.
     """
-    executor, progress = executor or choose_executor(), progress or _NoProgress()
+    executor, progress = executor or choose_executor(), progress or Progress()
     jobs = [job for _, jobs in missing for job in jobs]
     modules = {planned.module.name: planned.module for planned, _ in missing}
     keys = {image: key for planned, _ in missing for image, key in image_keys(planned, toolchain).items()}
@@ -180,3 +196,73 @@ def _recorded(job: Job, compiled: Compiled, keys: Mapping[ImageId, str], cache: 
             raise WorkerMismatchError(_OTHER_HEADERS.format(job=f"{job.module} for {job.arch}"), _OTHER_HEADERS_FIX)
         cache.put(entry)
     return entries
+
+
+class FailedJob(NamedTuple):
+    """A job that failed, and how."""
+
+    job: Job
+    error: Exception
+
+
+def find_problems(failures: Sequence[FailedJob], modules: Mapping[str, Module]) -> list[Problem]:
+    """Return the problems of failed jobs, at their modules' places in the manifest or at those of bad names.
+
+    What a module's architectures say alike is one problem. A log that is not shown whole is kept in a file, which the
+    problem names.
+    """
+    alike: dict[object, list[FailedJob]] = {}
+    for failure in sorted(failures, key=lambda failure: (failure.job.module, failure.job.arch)):
+        alike.setdefault(_same(failure), []).append(failure)
+    return [problem for found in alike.values() for problem in _problems(found, modules[found[0].job.module])]
+
+
+def _same(failure: FailedJob) -> object:
+    """Return what failures have in common that differ in nothing but the architecture."""
+    error = failure.error
+    if not isinstance(error, CompileError):
+        return failure.job.module, str(error)
+    said = "\n".join(error.faults) or spelled_without_archs(error.log.replace(error.arch, ""))
+    return failure.job.module, error.message, without_archs(said), error.bad_names
+
+
+def _problems(found: Sequence[FailedJob], module: Module) -> Iterator[Problem]:
+    error = found[0].error
+    if not isinstance(error, CompileError):
+        yield Problem(str(error), where=module.where)
+        return
+    archs = ", ".join(dict.fromkeys(str(failure.job.arch) for failure in found))
+    if error.bad_names:
+        yield from _name_problems(error, archs, module)
+        return
+    if len(found) > 1:
+        flags = [flag for flag in error.flags if not flag.startswith("-arch=")]
+        error = CompileError(error.module, archs, error.message, log=error.log, flags=flags, faults=error.faults)
+    yield Problem(f"module {error.module!r} for {archs}: {error.details(_kept(error))}", where=module.where)
+
+
+def _name_problems(error: CompileError, archs: str, module: Module) -> Iterator[Problem]:
+    """Yield one problem for each place in the manifest and reason; all instances of a pattern share its place."""
+    written = {name.text: name.where for name in (*module.kernels, *module.instances)}
+    written |= {f"&{name.text}": name.where for name in module.globals}
+    places: dict[tuple[str, str], list[str]] = {}
+    for number, name in enumerate(error.bad_names):
+        fault = error.faults[number] if number < len(error.faults) else error.message
+        places.setdefault((written.get(name, module.where), fault), []).append(name)
+    for (where, fault), names in places.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield Problem(f"{names[0]!r}{others}, for {archs}: {fault}", where=where)
+
+
+def _kept(error: CompileError) -> str:
+    """Return the file that an error's log was put into, or what to do if there is no place for one."""
+    if error.details() == error.details(""):  # nothing is left out
+        return ""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", prefix=f"hatch-cuda-kernels-{error.module}-", suffix=".log", delete=False
+        ) as file:
+            file.write(f"{error.log}\n")
+    except OSError as trouble:
+        return f"a log that could not be kept: {trouble.strerror}"
+    return str(Path(file.name))

@@ -1,26 +1,45 @@
-"""Where compiles run: an executor by its name, from an option or the environment, opened for one build."""
+"""Where compiles run: an executor by its name, from an option or the environment, opened for one build.
+
+There are worker processes on this machine, as many as it has cores and free memory for, and the workers of a Dask
+cluster, through the executor that ``distributed`` offers.
+"""
 
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+import shutil
+import threading
+import time
+from collections import Counter
+from concurrent.futures import CancelledError, Executor
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
+from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.environment import EXECUTOR
-from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.pool.memory import free_bytes
-from hatch_cuda_kernels.threads import DaemonThreads
+from hatch_cuda_kernels.errors import BuildError, InputError
+from hatch_cuda_kernels.pool.task import check_tools, tools_here
+from hatch_cuda_kernels.threads import DaemonThreads, NoThreadError, start_daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Set as AbstractSet
+    from concurrent.futures import Future
 
     from hatch_cuda_kernels.pool.task import Tools
+    from hatch_cuda_kernels.threads import Call
 
 __all__ = [
     "DASK_REQUIREMENT",
+    "WorkerExecutor",
     "choose_executor",
     "default_workers",
+    "free_bytes",
     "is_executor",
     "local_executor",
     "open_executor",
@@ -36,6 +55,14 @@ _DASK: Final = "dask:"
 _WORTH_ANOTHER: Final = 0.8
 #: Peak memory of one worker with CUB-like sources.
 _WORKER_BYTES: Final = 450 << 20
+_UNKNOWN: Final = 1 << 60
+#: Files of a control group, version 2 and 1: the limit, what is used, and the part of that which is only page cache.
+_V2: Final = ("memory.max", "memory.current", "inactive_file")
+_V1: Final = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+#: A cluster that grows with its work has no worker until it is asked for something, and takes a while to start one.
+_NO_WORKER_SECONDS: Final = 300.0
+_CONNECT_SECONDS: Final = 30.0
+_TICK_SECONDS: Final = 1.0
 
 
 def choose_executor(*, flag: str | None = None, option: str | None = None) -> str:
@@ -74,8 +101,6 @@ def open_executor(
     if isinstance(executor, Executor):
         yield executor
     elif uses_dask(executor):
-        from hatch_cuda_kernels.pool.dask_cluster import dask_executor  # an extra
-
         with dask_executor(executor.removeprefix(_DASK), needed, warn) as opened:
             yield opened
     else:
@@ -94,8 +119,6 @@ def local_executor(costs: list[float], workers: int | None = None) -> DaemonThre
     count = min(workers or default_workers(), len(costs)) or 1
     if not any(costs):
         return DaemonThreads(count)
-    from hatch_cuda_kernels.pool.worker import WorkerExecutor  # who only asks for names needs none of it
-
     return WorkerExecutor(count if sum(costs) >= _WORTH_ANOTHER else 1)
 
 
@@ -103,3 +126,292 @@ def default_workers() -> int:
     """Return how many workers this machine has cores and free memory for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, free_bytes() // _WORKER_BYTES))
+
+
+class WorkerExecutor(DaemonThreads):
+    """At most ``max_workers`` processes, each with a thread here; started when needed, ended when nothing is left.
+
+    A worker that dies fails the one call it ran with ChildDiedError; another takes its place. A call whose first
+    argument has a ``begin`` ends with what that returns here, unless it is None. Calls whose first argument has a
+    ``group`` go to a worker that did the like, if there is one; its ``announce`` is told how many of them wait for that
+    worker. Temporary files of each are in a folder that goes with it.
+    """
+
+    def __init__(self, max_workers: int) -> None:
+        super().__init__(max_workers)
+        self._workers: set[ChildProcess] = set()
+        self._started: list[ChildProcess] = []
+        """Those that no thread has taken yet."""
+        self._starting: threading.Thread | None = None
+        self._killed = False
+        self._waiting: Counter[Hashable] = Counter()
+        self._busy: dict[threading.Thread, Hashable] = {}
+        """The group that each thread works on."""
+        self._temporary: dict[ChildProcess, str | None] = {}
+
+    @property
+    def max_workers(self) -> int:
+        """How many processes there may be."""
+        return self._max_workers
+
+    def start_workers(self, calls: int) -> None:
+        """Begin to start the processes for so many calls before these are there, as far as that is possible.
+
+        In a thread: Ctrl-C, which is the main thread's, does not come between a process and the note of it.
+        """
+        with suppress(NoThreadError), self._lock:
+            self._starting = start_daemon(partial(self._start_ahead, min(calls, self._max_workers)))
+            self._threads.add(self._starting)
+
+    def kill(self) -> None:
+        """Cancel what waits and end every worker now: NVRTC cannot be interrupted."""
+        with self._lock:
+            self._killed = True
+            for worker in self._workers:
+                worker.kill()
+        self.shutdown(cancel_futures=True)
+        for worker in [*self._workers]:  # also those that nobody has taken
+            self._end(worker)
+
+    def _start_ahead(self, count: int) -> None:
+        with suppress(OSError, ChildDiedError):
+            for _ in range(count):
+                self._started.append(self._start())
+        self._done()
+
+    def _work(self) -> None:
+        """Do what there is to do, in one worker as long as it lives."""
+        worker = None
+        while (found := self._next_call()) is not None:
+            future, call = found
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = _begin(call)
+                if result is None:
+                    worker = worker or self._take()
+                    self._announce(call)
+                    result = worker.call(call)
+            except ChildDiedError as error:
+                self._end(worker)
+                worker = None
+                future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - it is the caller's
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+        self._end(worker)
+        if not self._busy:
+            self._end_started()
+        self._done()
+
+    def _added(self, call: Call) -> None:
+        self._waiting[_group(call)] += 1
+
+    def _next_call(self) -> tuple[Future[Any], Call] | None:
+        with self._lock:
+            mine = self._busy.pop(threading.current_thread(), None)
+            if not self._calls:
+                self._active -= 1
+                return None
+            position = self._choose(mine)
+            found = self._calls[position]
+            del self._calls[position]
+            group = self._busy[threading.current_thread()] = _group(found[1])
+            self._waiting[group] -= 1
+            return found
+
+    def _choose(self, mine: Hashable) -> int:
+        """Return which call comes next: of the group that was worked on, of one that nobody does, of the largest."""
+        if mine is not None and self._waiting[mine]:
+            return self._first({mine})
+        taken = {*self._busy.values()} - {None}
+        if any(waits for group, waits in self._waiting.items() if group not in taken):
+            return self._first(self._waiting.keys() - taken)
+        return self._first({max(taken, key=lambda group: self._waiting[group])})
+
+    def _first(self, groups: AbstractSet[Hashable]) -> int:
+        return next(position for position, (_, call) in enumerate(self._calls) if _group(call) in groups)
+
+    def _announce(self, call: Call) -> None:
+        group = _group(call)
+        if group is not None:
+            with self._lock:
+                alike = self._waiting[group] + 1
+                sharing = sum(other == group for other in self._busy.values())
+            call[1][0].announce(alike // sharing)
+
+    def _take(self) -> ChildProcess:
+        if self._starting is not None:
+            self._starting.join()
+        with self._lock:
+            started = self._started.pop() if self._started else None
+        return started or self._start()
+
+    def _start(self) -> ChildProcess:
+        with self._lock:
+            if self._killed:
+                raise ChildDiedError
+            folder = None
+            with suppress(OSError):  # there may be no place for temporary files at all
+                folder = mkdtemp(prefix="hatch-cuda-kernels-")
+            worker = ChildProcess(temporary=folder)
+            self._temporary[worker] = folder
+            self._workers.add(worker)
+            return worker
+
+    def _end(self, worker: ChildProcess | None) -> None:
+        if worker is None:
+            return
+        with worker:
+            pass
+        with self._lock:
+            self._workers.discard(worker)
+            folder = self._temporary.pop(worker, None)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _end_started(self) -> None:
+        """End the processes that got nothing to do."""
+        while self._started:
+            with suppress(IndexError):  # another thread was faster
+                self._end(self._started.pop())
+
+
+def _begin(call: Call) -> Any:  # whatever a worker would return
+    _, args, _ = call
+    return args[0].begin() if args and hasattr(args[0], "begin") else None
+
+
+def _group(call: Call) -> Hashable:
+    """Return the group of a call; None for none."""
+    _, args, _ = call
+    return getattr(args[0], "group", None) if args else None
+
+
+def free_bytes(root: Path = Path("/")) -> int:
+    """Return the bytes that can be taken without swapping; a very large number where the system does not say.
+
+    ``root`` is where ``proc`` and ``sys`` are. Linux: proc(5), "Control Group v2" and "Memory Resource Controller".
+    """
+    return max(0, min(_available(root / "proc/meminfo"), *_rooms(root), _UNKNOWN))
+
+
+def _available(meminfo: Path) -> int:
+    return 1024 * _fields(meminfo).get("MemAvailable:", _UNKNOWN)
+
+
+def _rooms(root: Path) -> Iterator[int]:
+    """Yield what each memory-limited control group above this process leaves."""
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            yield from _group_rooms(root / "sys/fs/cgroup/memory", path, _V1)
+        elif not controllers:
+            yield from _group_rooms(root / "sys/fs/cgroup", path, _V2)
+
+
+def _group_rooms(mount: Path, path: str, files: tuple[str, str, str]) -> Iterator[int]:
+    """Yield the room of a group and of those around it. A container may see only the mount, not its own path below."""
+    limit_file, used_file, cache_field = files
+    folder = mount / path.lstrip("/")
+    for group in (folder, *folder.parents):
+        limit, used = _number(group / limit_file), _number(group / used_file)
+        if limit is not None and used is not None:
+            yield limit - used + _fields(group / "memory.stat").get(cache_field, 0)
+        if group == mount:
+            return
+
+
+def _number(path: Path) -> int | None:
+    """Return the number in a file; None for ``max`` and for a file that cannot be read."""
+    text = next(iter(_lines(path)), "")
+    return int(text) if text.isdigit() else None
+
+
+def _fields(path: Path) -> dict[str, int]:
+    fields = (line.split() for line in _lines(path))
+    return {found[0]: int(found[1]) for found in fields if len(found) > 1 and found[1].isdigit()}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+@contextmanager
+def dask_executor(address: str, needed: Tools, warn: Callable[[str], None]) -> Iterator[Executor]:
+    """Yield an executor on the cluster whose scheduler is at an address, or described in a ``.json`` file.
+
+    Raises BuildError when there is no scheduler or no worker, WorkerMismatchError when a worker has other tools.
+    """
+    client = _connect(address)
+    executor = client.get_executor(pure=False)
+    try:
+        with _watched(client, address):
+            _check_workers(client, needed, warn)
+            yield executor
+    finally:
+        client.close()  # cancels what still runs for it
+
+
+def _connect(address: str) -> Any:  # distributed is an extra
+    try:
+        from distributed import Client  # an extra, and half a second
+    except ModuleNotFoundError as error:
+        advice = pip_install(own("dask"))
+        raise BuildError([f"executor dask:{address}: {error.name} is not installed\n  to fix: {advice}"]) from error
+    place = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+    try:
+        return Client(**place, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        advice = "start one with 'dask scheduler', or correct the executor"
+        raise BuildError([f"no Dask scheduler answers at {address}: {error}\n  to fix: {advice}"]) from error
+
+
+def _check_workers(client: Any, needed: Tools, warn: Callable[[str], None]) -> None:
+    if not client.nthreads():
+        client.submit(tools_here, pure=False).result()  # gets a cluster that grows with its work to start one
+    found = client.run(tools_here, on_error="return")
+    # One that was lost just now needs no check; one that comes later is checked by its first job.
+    check_tools(
+        {f"Dask worker {worker}": tools for worker, tools in found.items() if not isinstance(tools, OSError)}, needed
+    )
+    threaded = sorted(worker for worker, threads in client.nthreads().items() if threads > 1)
+    if threaded and "toolkit headers" in needed:
+        warn(
+            f"Dask workers with several threads ({', '.join(threaded)}) are hardly faster than with one: NVRTC reads "
+            "headers one source at a time in a process; start them with 'dask worker --nthreads 1 --nworkers N'"
+        )
+
+
+@contextmanager
+def _watched(client: Any, address: str) -> Iterator[None]:
+    """Give up, by closing the client, when there has been no worker for a long time; Dask would wait forever."""
+    given_up: list[str] = []
+    finished = Event()
+
+    def watch() -> None:
+        seen = time.monotonic()
+        while not finished.wait(_TICK_SECONDS):
+            with suppress(Exception):  # of several types, when the connection is lost; what waits is told of it anyhow
+                seen = time.monotonic() if client.nthreads() else seen
+            if time.monotonic() - seen > _NO_WORKER_SECONDS:
+                advice = f"start some, for example with 'dask worker {address} --nthreads 1 --nworkers 8'"
+                problem = f"the Dask scheduler at {address} had no worker for {_NO_WORKER_SECONDS:.0f} s"
+                given_up.append(f"{problem}\n  to fix: {advice}")
+                client.close()
+                return
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    except CancelledError as error:  # every future, when the client is closed or its connection lost
+        lost = f"the connection to the Dask scheduler at {address} was lost; what was compiled is kept, build again"
+        raise BuildError(given_up or [lost]) from error
+    finally:
+        finished.set()
+        thread.join()

@@ -27,7 +27,7 @@ from hatch_cuda_kernels.compiler import (
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.pool.memory import free_bytes
+from hatch_cuda_kernels.pool.executors import free_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,31 +4,73 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
-
-from hatch_cuda_kernels.pool.watched import Watched, name_of
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TextIO
 
     from hatch_cuda_kernels.compiler import Job
-    from hatch_cuda_kernels.pool.compilation import Progress
 
-__all__ = ["LineProgress", "open_progress"]
+__all__ = ["LineProgress", "Progress", "open_progress"]
+
+#: A compile that takes less is nothing to speak of.
+_LONG_SECONDS: Final = 1.0
+#: rich has the figures green and yellow, which nobody can read on white.
+_STYLES: Final = {"progress.download": "default", "progress.elapsed": "default", "bar.complete": "magenta"}
+
+
+class Progress:
+    """What of a build's jobs is done, runs, or took long. Those who show it derive from this, which shows nothing.
+
+    Jobs begin in the order given, so the first that is not done has been running longest.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._slowest: tuple[float, str] = (0.0, "")
+        self.total = self.ended = 0
+
+    def start(self, jobs: Sequence[Job]) -> None:
+        """Take notice of the jobs that will be compiled, in the order in which they begin."""
+        self._waiting = list(map(name_of, jobs))
+        self.total = len(jobs)
+
+    def done(self, job: Job, seconds: float | None) -> None:
+        """Take notice of a job that finished after ``seconds``, or failed (None)."""
+        self.ended += 1
+        with suppress(ValueError):
+            self._waiting.remove(name_of(job))
+        self._slowest = max(self._slowest, (seconds or 0.0, name_of(job)))
+
+    def finish(self) -> None:
+        """Take notice that no more jobs come, also when the build fails."""
+
+    @property
+    def current(self) -> str:
+        """The job that has been running longest, empty after the last."""
+        return next(iter(self._waiting), "")
+
+    @property
+    def slowest(self) -> str:
+        """The slowest job of all, empty if none took long."""
+        seconds, name = self._slowest
+        return f"slowest: {name}, {seconds:.1f} s" if seconds >= _LONG_SECONDS else ""
+
+
+def name_of(job: Job) -> str:
+    """Return what a job is called in messages."""
+    return f"{job.module} {job.arch}"
 
 
 def open_progress(stream: TextIO | None = None) -> Progress:
     """Return a bar when the stream (standard error) is a terminal, else plain lines for logs."""
     stream = stream or sys.stderr
-    if not stream.isatty():
-        return LineProgress(stream)
-    from hatch_cuda_kernels.pool.progress_bar import BarProgress  # a bar takes longer to import than lines to write
-
-    return BarProgress(stream)
+    return BarProgress(stream) if stream.isatty() else LineProgress(stream)
 
 
-class LineProgress(Watched):
+class LineProgress(Progress):
     """A line now and then: logs of a build service want to see that it lives, not every job."""
 
     def __init__(self, stream: TextIO, *, every: float = 5.0) -> None:
@@ -59,3 +101,43 @@ class LineProgress(Watched):
 
     def _say(self, text: str) -> None:
         print(f"cuda-kernels: {text}", file=self._stream, flush=True)
+
+
+class BarProgress(Progress):
+    """One progress bar that names what is being compiled; then, in a line that stays, what took longest."""
+
+    def __init__(self, stream: TextIO) -> None:
+        # Importing these takes longer than writing lines does.
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+        from rich.theme import Theme
+
+        super().__init__()
+        self._bar = Bar(
+            TextColumn("compiling"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+            console=Console(file=stream, theme=Theme(_STYLES)),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None)
+
+    def start(self, jobs: Sequence[Job]) -> None:
+        """Show the bar."""
+        super().start(jobs)
+        self._bar.update(self._task, total=self.total, description=self.current)
+        self._bar.start()
+
+    def done(self, job: Job, seconds: float | None) -> None:
+        """Advance."""
+        super().done(job, seconds)
+        self._bar.update(self._task, advance=1, description=self.current)
+
+    def finish(self) -> None:
+        """Remove the bar."""
+        self._bar.stop()
+        if self.slowest:
+            self._bar.console.print(self.slowest, highlight=False, markup=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import socket
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__
@@ -24,17 +25,22 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler import Compiled, Job, Preamble
-    from hatch_cuda_kernels.pool.turns import Answer
 
     Tools: TypeAlias = dict[str, str]
+    Answer: TypeAlias = "Compiled | Elsewhere"
 
-__all__ = ["Task", "WorkerMismatchError", "check_tools", "compile_task", "needed_tools", "tools_here"]
+__all__ = ["Elsewhere", "Task", "WorkerMismatchError", "check_tools", "compile_task", "needed_tools", "tools_here"]
 
 _PACKAGE: Final = "hatch-cuda-kernels"
 
 
 class WorkerMismatchError(ToolchainError):
     """A process that was given a job has other tools than the build; its images would not be the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The answer for a job that is being compiled by another build, or as another module's job of this one."""
 
 
 class Task:

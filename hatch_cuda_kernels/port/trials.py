@@ -24,7 +24,7 @@ from hatch_cuda_kernels.execution_space import MARKS, blame
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.pool import OutOfTimeError, compile_apart, one_worker
+from hatch_cuda_kernels.pool import OutOfTimeError, one_worker, run_isolated
 from hatch_cuda_kernels.port.spelling import launches
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Trials:
         """Return what a job gives. Raises CompileError, and OutOfTimeError where the time is over."""
         start = time.monotonic()
         try:
-            return compile_apart(job, None if self._seconds == float("inf") else max(self._seconds, 0))
+            return run_isolated(job, None if self._seconds == float("inf") else max(self._seconds, 0))
         except OutOfTimeError:
             self.is_over = True
             raise

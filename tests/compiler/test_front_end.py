@@ -18,7 +18,7 @@ from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
 from hatch_cuda_kernels.compiler.toolchain import assembler
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.pool.executors import WorkerExecutor
 from hatch_cuda_kernels.threads import DaemonThreads
 
 SORT = """

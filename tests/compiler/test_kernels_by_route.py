@@ -19,9 +19,8 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import lay_out_jobs
-from hatch_cuda_kernels.pool.compile_all import compile_on
-from hatch_cuda_kernels.pool.executors import default_workers
-from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.pool.executors import WorkerExecutor, default_workers
+from hatch_cuda_kernels.pool.schedule import compile_on
 
 sys.path.append(str(REPOSITORY / "benchmarks"))
 from build_sources import write_project

@@ -14,8 +14,8 @@ from hatch_cuda_kernels.build import build_store, render_report
 from hatch_cuda_kernels.errors import BuildError, ManifestError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.pool.compile_all import compile_all
 from hatch_cuda_kernels.pool.progress import LineProgress
+from hatch_cuda_kernels.pool.schedule import compile_all
 from hatch_cuda_kernels.threads import DaemonThreads
 
 

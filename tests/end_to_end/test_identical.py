@@ -18,7 +18,7 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.pool.executors import WorkerExecutor
 
 #: Without a seed, the images of the first would hold the process id.
 SOURCES = {

@@ -186,7 +186,7 @@ def test_a_shared_front_end_compiles_each_source_once(tmp_path):
 @pytest.mark.slow
 def test_builds_are_the_same_in_workers(project, tmp_path, fresh_cache):
     """Objects travel to worker processes, and images back: the store is the same, byte for byte."""
-    from hatch_cuda_kernels.pool.worker import WorkerExecutor
+    from hatch_cuda_kernels.pool.executors import WorkerExecutor
 
     executor = WorkerExecutor(2)
     try:

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.pool.apart import compile_apart
+from hatch_cuda_kernels.pool.isolation import run_isolated
 
 pytestmark = pytest.mark.usefixtures("worker_processes")
 
@@ -123,8 +123,8 @@ def test_a_second_crash_is_the_jobs_own_error(make_project, deadly):
     root = make_project(MANIFEST, **{"plain.cu": PLAIN, "smooth.cu": CRASHER})
     deadly(plain=2)
     with pytest.raises(CompileError, match=r"'plain' for sm_90: NVRTC crashed \(SIGSEGV\) while it compiled this; "):
-        compile_apart(job(root, "plain.cu"))
-    assert compile_apart(job(root, "plain.cu")).images["cubin"]
+        run_isolated(job(root, "plain.cu"))
+    assert run_isolated(job(root, "plain.cu")).images["cubin"]
 
 
 @linux
@@ -134,7 +134,7 @@ def test_instances_on_which_nvrtc_crashes_are_blamed(make_project, deadly):
     root = make_project(MANIFEST, **{"plain.cu": PLAIN, "smooth.cu": text})
     deadly(smooth=1)
     with pytest.raises(CompileError, match=r"NVRTC crashed \(SIGSEGV\).*; it compiles without instances"):
-        compile_apart(job(root, "smooth.cu", INSTANCE))
+        run_isolated(job(root, "smooth.cu", INSTANCE))
 
 
 @linux
@@ -153,4 +153,4 @@ def test_a_deep_source_compiles_in_a_worker(make_project):
     """Its stack is that of a thread that compiles, not what the system gives a process."""
     text = f'extern "C" __global__ void deep(int* x) {{ *x = {"(" * 20_000}1{")" * 20_000}; }}\n'
     root = make_project(MANIFEST, **{"plain.cu": PLAIN, "smooth.cu": CRASHER, "deep.cu": text})
-    assert compile_apart(job(root, "deep.cu")).images["cubin"]
+    assert run_isolated(job(root, "deep.cu")).images["cubin"]

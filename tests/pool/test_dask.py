@@ -189,7 +189,7 @@ def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, mon
 
 def test_a_cluster_without_workers_is_given_up(cluster, light, tmp_path, fresh_cache, monkeypatch):
     """A build whose workers all went away for good does not wait for ever."""
-    monkeypatch.setattr("hatch_cuda_kernels.pool.dask_cluster._NO_WORKER_SECONDS", 1.0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._NO_WORKER_SECONDS", 1.0)
     cluster.add(1, preload=DEADLY)
     with pytest.raises(BuildError, match=r"had no worker for 1 s"):
         build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")
@@ -197,7 +197,7 @@ def test_a_cluster_without_workers_is_given_up(cluster, light, tmp_path, fresh_c
 
 def test_no_scheduler_is_one_sentence(light, monkeypatch, capsys):
     """A wrong address ends the build with status 1 and what to do."""
-    monkeypatch.setattr("hatch_cuda_kernels.pool.dask_cluster._CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._CONNECT_SECONDS", 1.0)
     monkeypatch.chdir(light.root)
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(light.root / "empty"))
     assert cli.main(["build", "--executor", "dask:tcp://127.0.0.1:9"]) == 1
@@ -216,6 +216,6 @@ def test_a_lost_scheduler_ends_the_build(cluster, project, tmp_path, fresh_cache
 
 def test_no_worker_is_one_sentence(cluster, light, tmp_path, fresh_cache, monkeypatch):
     """A cluster that gets no worker for a long time is given up, with the command that starts one."""
-    monkeypatch.setattr("hatch_cuda_kernels.pool.dask_cluster._NO_WORKER_SECONDS", 1.0)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.executors._NO_WORKER_SECONDS", 1.0)
     with pytest.raises(BuildError, match=r"had no worker for 1 s\n  to fix: start some, for example with 'dask worker"):
         build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.pool.executors import default_workers
-from hatch_cuda_kernels.pool.memory import free_bytes
+from hatch_cuda_kernels.pool.executors import default_workers, free_bytes
 
 GIB = 1 << 30
 MEMINFO = """\

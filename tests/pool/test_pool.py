@@ -19,9 +19,8 @@ from hatch_cuda_kernels.child_process import ChildProcess
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.pool.compile_all import compile_all
-from hatch_cuda_kernels.pool.executors import open_executor
-from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.pool.executors import WorkerExecutor, open_executor
+from hatch_cuda_kernels.pool.schedule import compile_all
 from hatch_cuda_kernels.store.writer import temporary_workspace
 from hatch_cuda_kernels.threads import DaemonThreads
 

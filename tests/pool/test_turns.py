@@ -23,8 +23,8 @@ from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool import task
-from hatch_cuda_kernels.pool.fresh import image_keys
-from hatch_cuda_kernels.pool.turns import Elsewhere, Turns
+from hatch_cuda_kernels.pool.compilation import image_keys
+from hatch_cuda_kernels.pool.schedule import Elsewhere, Turns
 from hatch_cuda_kernels.runtime.store import open_store
 
 MODULES = 6

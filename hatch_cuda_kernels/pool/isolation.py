@@ -1,4 +1,4 @@
-"""Compiles one after another in a process of their own, for code that nobody has compiled before: NVRTC may crash."""
+"""Compile one job after another in a separate process, for code that nobody has compiled before: NVRTC may crash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.compiler import run_job
-from hatch_cuda_kernels.pool.crashes import LostJob
+from hatch_cuda_kernels.pool.schedule import LostJob
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler import Compiled, Job
 
-__all__ = ["OutOfTimeError", "compile_apart", "one_worker"]
+__all__ = ["OutOfTimeError", "one_worker", "run_isolated"]
+
+_worker: Final[ContextVar[_Worker | None]] = ContextVar("_worker", default=None)
 
 
 class OutOfTimeError(Exception):
@@ -54,9 +56,6 @@ class _Worker:
                 child.kill()
 
 
-_worker: Final[ContextVar[_Worker | None]] = ContextVar("_worker", default=None)
-
-
 @contextmanager
 def one_worker() -> Iterator[_Worker]:
     """Keep one process for all compiles of a block, or of a function that this decorates, and end it afterwards."""
@@ -73,8 +72,8 @@ def one_worker() -> Iterator[_Worker]:
         worker.end()
 
 
-def compile_apart(job: Job, seconds: float | None = None) -> Compiled:
-    """Return what ``compile`` returns or raise what it raises; a crash of NVRTC is a CompileError, too.
+def run_isolated(job: Job, seconds: float | None = None) -> Compiled:
+    """Return what ``run_job`` returns or raise what it raises; a crash of NVRTC is a CompileError, too.
 
     Raises OSError where no process can be started, and OutOfTimeError after some seconds.
     """

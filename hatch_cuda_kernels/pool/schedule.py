@@ -1,24 +1,31 @@
-"""Run compile jobs on an executor, longest first, and hand out results as they come."""
+"""Run compile jobs on an executor, longest first, and hand out results as they come.
+
+A job whose process died is compiled once more. Of several builds with one disk cache, the first to come compiles a job,
+and the others take its result. Nothing is locked but by a compile that runs, until its images are in the cache, and
+nobody waits with a lock in hand: a job that another build compiles is put off. So builds that want the same images in
+different orders share the work, and one that is killed, or interrupted, keeps no other from going on.
+"""
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
+from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.child_process import ChildDiedError
-from hatch_cuda_kernels.compiler import FinishJob
+from hatch_cuda_kernels.compiler import Compiled, CompileJob, FinishJob
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.libraries import is_heavy_header
-from hatch_cuda_kernels.pool.crashes import LostJob
-from hatch_cuda_kernels.pool.executors import local_executor, open_executor
-from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
-from hatch_cuda_kernels.pool.turns import Elsewhere
-from hatch_cuda_kernels.pool.worker import WorkerExecutor
+from hatch_cuda_kernels.plan import job_images
+from hatch_cuda_kernels.pool.executors import WorkerExecutor, local_executor, open_executor
+from hatch_cuda_kernels.pool.task import Elsewhere, Task, compile_task, needed_tools
 from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
@@ -26,15 +33,16 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from typing import TypeAlias
 
-    from hatch_cuda_kernels.compiler import Compiled, Job, Preamble
-    from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.pool.task import Tools
-    from hatch_cuda_kernels.pool.turns import Answer, Turns
+    from hatch_cuda_kernels.cache import DiskCache, Entry, Failure
+    from hatch_cuda_kernels.compiler import Job, Preamble
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.image import ImageId, Kind
+    from hatch_cuda_kernels.pool.task import Answer, Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
     Follow: TypeAlias = Callable[[Job, Compiled], Iterable[Job]]
 
-__all__ = ["compile_all", "compile_on", "estimate_seconds"]
+__all__ = ["LostJob", "Turns", "compile_all", "compile_on", "estimate_seconds"]
 
 #: NVRTC runs one front end at a time in a process.
 _HEAVY_SECONDS: Final = 2.5
@@ -48,6 +56,9 @@ _SECOND: Final[dict[Kind, int]] = {"ltoir": 400_000, "object": 100_000_000}
 #: Jobs that others compile are looked after this often, in seconds, so many at a time.
 _LOOK_SECONDS: Final = 0.1
 _LOOKS: Final = 64
+_ALONE: Final = "without its instances, NVRTC says what is wrong"
+_INSTANCES: Final = "it compiles without instances: list fewer of them, to find the one that NVRTC cannot take"
+_SMALLER: Final = "leave out parts of the source to find the line that it cannot take, or try another release of CUDA"
 
 
 def estimate_seconds(job: Job) -> float:
@@ -228,3 +239,133 @@ def _lost(lost: Sequence[LostJob]) -> str:
     names = ", ".join(f"{found.job.module} for {found.job.arch}" for found in lost)
     why = "NVRTC crashed" if any(found.died.crashed for found in lost) else "killed, or out of memory"
     return f"a worker process died ({why}); compiling again, one at a time: {names}"
+
+
+class LostJob(NamedTuple):
+    """A job whose process died, and how."""
+
+    job: Job
+    died: ChildDiedError
+
+    @property
+    def again(self) -> Job:
+        """What to compile next: the same, or what NVRTC crashed on without its instances, to have a message.
+
+        NVRTC resolves names after an error in a source, too, and that is where it was seen to crash.
+        """
+        if self.died.crashed and isinstance(self.job, CompileJob) and self.job.expressions:
+            return replace(self.job, names=(), globals=())
+        return self.job
+
+    def outcome(self, second: Compiled | Exception) -> Compiled | Exception:
+        """Return the outcome to report, given that of the second compile."""
+        if isinstance(second, ChildDiedError):
+            if self.died.crashed and second.crashed:
+                return self._error(f"NVRTC crashed ({second.ending}) while it compiled this; {_SMALLER}")
+            return self._error(
+                "the worker process died twice while it compiled this (killed, out of memory, or NVRTC crashed)"
+            )
+        if self.again is self.job:
+            return second
+        if not isinstance(second, CompileError):
+            return self._error(f"NVRTC crashed ({self.died.ending}) while it compiled this; {_INSTANCES}")
+        message = f"NVRTC crashed ({self.died.ending}) while it compiled this; {_ALONE}"
+        return self._error(message, second)
+
+    def _error(self, message: str, second: CompileError | None = None) -> CompileError:
+        job = self.job
+        if second is None:
+            return CompileError(job.module, str(job.arch), message)
+        return CompileError(
+            job.module, str(job.arch), message, log=second.log, flags=second.flags, faults=second.faults
+        )
+
+
+class _Wait(NamedTuple):
+    """Since when a job is compiled elsewhere, and how the last compile of its images had failed until then."""
+
+    since: float
+    before: dict[str, Failure]
+
+
+class Turns:
+    """The turns of one build's jobs. Thread-safe."""
+
+    def __init__(self, cache: DiskCache, keys: Mapping[ImageId, str], toolchain: Toolchain) -> None:
+        self._cache: Final = cache
+        self._once: Final = cache.once()
+        self._keys: Final = keys
+        self._toolchain: Final = toolchain
+        self._lock: Final = Lock()
+        self._held: dict[int, ExitStack] = {}
+        self._found: dict[int, dict[ImageId, Entry]] = {}
+        self._waits: dict[int, _Wait] = {}
+        self._closed = False
+
+    def begin(self, job: Job) -> Answer | None:
+        """Return None if the job is to be compiled now, and otherwise what another compile has given, or Elsewhere.
+
+        Raises the CompileError of another compile that the job has waited for. What begins is to be ended.
+        """
+        keys = {image: self._keys[image] for image in job_images(job)}
+        held = self._once.claim(keys.values())
+        if held is None:
+            wait = self._waits.setdefault(id(job), _Wait(time.monotonic(), self._failures(keys)))
+            if time.monotonic() - wait.since < self._once.timeout:
+                return Elsewhere()
+        with self._lock:
+            self._held[id(job)] = held or ExitStack()
+        if self._closed:
+            self.end(job)
+            return None
+        entries = {image: entry for image, key in keys.items() if (entry := self._cache.get(key)) is not None}
+        if entries.keys() == keys.keys():
+            self._found[id(job)] = entries
+            return self._compiled(job, entries)
+        self._raise_failure(job)
+        return None
+
+    def found(self, job: Job) -> dict[ImageId, Entry] | None:
+        """Return the entries that the job was not compiled for; None where it was."""
+        return self._found.get(id(job))
+
+    def end(self, job: Job, error: Exception | None = None) -> None:
+        """Let others have the job; its images are in the cache, or ``error`` is why there are none."""
+        with self._lock:
+            held = self._held.pop(id(job), None)
+        if held is not None:
+            if isinstance(error, CompileError):
+                for image in job_images(job):
+                    self._once.failed(self._keys[image], error)
+            held.close()
+
+    def close(self) -> None:
+        """Let others have all jobs, those included that go on in threads."""
+        self._closed = True
+        with self._lock:
+            held, self._held = self._held, {}
+        for one in held.values():
+            one.close()
+
+    def _compiled(self, job: Job, entries: Mapping[ImageId, Entry]) -> Compiled:
+        first = next(iter(entries.values()))
+        return Compiled(
+            images={image.kind: entry.image for image, entry in entries.items()},
+            kernels=first.kernels,
+            globals=first.globals,
+            resources=first.resources,
+            ptx_isa=first.ptx_isa,
+            toolchain=job.toolchain(self._toolchain),
+            log=first.log,
+            seconds=first.seconds,
+        )
+
+    def _failures(self, keys: Mapping[ImageId, str]) -> dict[str, Failure]:
+        return {key: self._once.failure(key) for key in keys.values()}
+
+    def _raise_failure(self, job: Job) -> None:
+        wait = self._waits.get(id(job))
+        for key, before in wait.before.items() if wait else ():
+            error = self._once.error_since(before, key)
+            if error is not None and (error.module, error.arch) == (job.module, str(job.arch)):
+                raise error
