@@ -5,7 +5,7 @@ Names are loaded on first use: importing the package loads no CUDA library, no y
 
 from __future__ import annotations
 
-#: Spelt out, because importing typing would be most of this import's time; type checkers know the name.
+#: Set here, because importing typing would take most of this import's time; type checkers know the name.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import ComputeCapability, SmArch

@@ -36,7 +36,7 @@ _MALLOC: Final = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TOP_PAD_": str(16 << 20),
 }
-#: The parent's path finds what it found, as in pip's build environment; by its arguments, advice says what was run.
+#: With the parent's path, imports find what they find there, as in pip's build environment; advice names its command.
 #: Ctrl-C is the parent's business: POSIX keeps it from another process group, also while Python starts; Windows does
 #: not.
 _START: Final = """\
@@ -49,7 +49,7 @@ from hatch_cuda_kernels.child_process import serve
 serve(temporary)
 """
 
-#: What a program gets for what it does.
+#: Signals that a program causes itself.
 _CRASHES: Final = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"})
 #: The same on Windows: an access violation, a stack overflow, an illegal instruction.
 _WINDOWS: Final = {0xC0000005: "SIGSEGV", 0xC00000FD: "SIGSEGV", 0xC000001D: "SIGILL"}
@@ -68,7 +68,7 @@ class ChildDiedError(Exception):
 
     @property
     def crashed(self) -> bool:
-        """Whether the process did that to itself, and nobody killed it, nor was the memory short."""
+        """Whether the process crashed by itself: nobody killed it, and memory was not short."""
         return self.ending in _CRASHES
 
 
@@ -139,7 +139,7 @@ def _search_path() -> list[str]:
 
 
 def call_in_child(function: Callable[..., T], *args: object) -> T:
-    """Return what a module's function returns in a child process made for this one call, or raise what it raises there.
+    """Call a module's function in a new child process, and return what it returns or raise what it raises.
 
     Ctrl-C in the main thread ends the wait at once. Raises ChildDiedError if the process ended before it answered, and
     OSError where none can be started.
@@ -153,7 +153,7 @@ def call_in_child(function: Callable[..., T], *args: object) -> T:
 
 
 def is_child() -> bool:
-    """Return whether this is such a process: nothing runs in it but the calls it is given."""
+    """Return whether this process is such a child, which runs nothing but calls."""
     return _serving
 
 
@@ -167,7 +167,7 @@ def serve(temporary: str) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     calls: SimpleQueue[Call] = SimpleQueue()
-    start_daemon(partial(_answer, calls, answers))  # with the stack that compiles have elsewhere, too
+    start_daemon(partial(_answer, calls, answers))  # with the same stack as for compiles elsewhere
     _receive(calls, temporary)
 
 
@@ -179,7 +179,7 @@ def _answer(calls: SimpleQueue[Call], answers: BinaryIO) -> None:
 
 
 def _receive(calls: SimpleQueue[Call], temporary: str) -> None:
-    """Hand on the calls. The input ends when the parent does, however that came about: then end too, at once.
+    """Pass on the calls. The input ends when the parent ends, for whatever reason; then end at once.
 
     A ptxas that runs for this process ends as well: it is in the process group that this one leads.
     """

@@ -1,4 +1,4 @@
-"""Doors of folders: who asks for a name imports the module that has it, and none of the others."""
+"""Doors of folders: an import of a name loads the module that has it, and no other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["lazy"]
 
 
 def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a package that has some names of its modules."""
+    """Return the ``__getattr__`` of a package that offers names of its modules."""
     homes = {name: module for module, names in modules.items() for name in names}
 
     def look_up(name: str) -> object:

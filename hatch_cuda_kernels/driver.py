@@ -120,9 +120,9 @@ def driver_version() -> tuple[int, int]:
 
 
 def memory_device(address: int) -> int | None:
-    """Return the device that memory is on; None for memory in reach of all, or that the driver does not know.
+    """Return the device that memory is on; None for memory that all devices reach, or that the driver does not know.
 
-    It is asked by ctypes: the bindings (13.3) say 0 of memory on any device.
+    It calls the driver by ctypes: the bindings (13.3) return 0 for memory on any device.
     """
     managed, ordinal = ctypes.c_int(), ctypes.c_int()
     for attribute, value in ((_IS_MANAGED, managed), (_DEVICE_ORDINAL, ordinal)):
@@ -141,7 +141,7 @@ def launch_by_address() -> Any:  # a function of ctypes
 
 
 @cache
-def driver_library() -> Any:  # ctypes.CDLL, or its kin of Windows
+def driver_library() -> Any:  # ctypes.CDLL, or ctypes.WinDLL
     """Return the driver's library, which the bindings have loaded by now."""
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
@@ -266,7 +266,7 @@ def add_by_context(table: dict[int, T], context_id: int, value: T) -> None:
 
 
 def _is_alive(context_id: int) -> bool:
-    """Return whether a context still exists: its handle may be another one's by now, which has another id."""
+    """Return whether a context still exists. A later context may have the same handle, but never the same id."""
     handle = _HANDLES.get(context_id)
     if handle is None:
         return False
@@ -276,10 +276,10 @@ def _is_alive(context_id: int) -> bool:
 
 @contextmanager
 def allow_during_capture() -> Iterator[None]:
-    """Let the body do what no capture records: load and unload images, look up kernels and variables.
+    """Let the body do what a capture forbids: load and unload images, look up kernels and variables.
 
-    These allocate memory, which the driver refuses a thread, and for which it ends the capture, unless the thread says
-    that nothing of it belongs into the graph (CUDA Driver API, cuThreadExchangeStreamCaptureMode). Raises DriverError.
+    These allocate memory. During a capture, the driver refuses that and ends the capture, unless the thread says that
+    its calls are not part of the graph (CUDA Driver API, cuThreadExchangeStreamCaptureMode). Raises DriverError.
     """
     driver = cuda()
     relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED

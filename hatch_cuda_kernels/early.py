@@ -19,7 +19,7 @@ def start_driver() -> None:
     """Begin initialising the driver and device 0's primary context in a thread; the first call of a process only.
 
     Does nothing if the application has initialised the driver (its context is the one to use), without a driver, or on
-    Windows. What fails here fails again, with its error, when the driver is used.
+    Windows. An error is not reported here: it comes again when the driver is used.
     """
     if _started:
         return

@@ -1,4 +1,4 @@
-"""Every error the package raises. Each carries its data as attributes, prints what to do next, and pickles."""
+"""Every error that the package raises. Each has its data as attributes, says what to do next, and can be pickled."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class CompileError(HatchCudaKernelsError):
         return f"module {self.module!r} for {self.arch}: {self.details()}"
 
     def details(self, whole: str = "the error's 'log'") -> str:
-        """Return what is wrong in at most 20 lines; if that is not all, with ``whole``, where the whole log is."""
+        """Return what is wrong in at most 20 lines. If there is more, ``whole`` says where the whole log is."""
         if self.bad_names and self.faults:
             named = [f"{name!r}: {fault}" for name, fault in zip(self.bad_names, self.faults, strict=False)]
             shown, left, what = named[:_MOST_NAMES], len(named) - _MOST_NAMES, "name"
@@ -259,5 +259,5 @@ def reason_of(error: HatchCudaKernelsError) -> str:
 
 
 def is_absent(error: Exception) -> bool:
-    """Return whether a library was not loaded because it is not there: nobody needs the loaders' lines of code then."""
+    """Return whether a library was not loaded because it is missing; then a traceback of the loaders helps nobody."""
     return isinstance(error, ImportError) or "NotFound" in type(error).__name__

@@ -25,11 +25,11 @@ __all__ = [
     "without_archs",
 ]
 
-#: What precedes a project file's path in the name that NVRTC sees. No disk has such a folder: a device has no files.
+#: What precedes a project file's path in the name that NVRTC sees. Such a folder cannot exist below a device.
 VIRTUAL_ROOT: Final = "/dev/null/hatch-cuda-kernels/"
 
 #: C++ tokens: the longest that fits, literals and numbers whole. Digraphs count, as ``<`` before ``::`` does. White
-#: space is C++'s six characters: for a compiler, U+00A0 and its kin are none.
+#: space is C++'s six characters: for a compiler, U+00A0 and other Unicode spaces are not.
 _TOKENS: Final = (
     r"""(?:u8|[uUL])?R"([^( \t\n\v\f\r]{0,16})\([\s\S]*?\)\1"\w*"""
     r"""|(?:u8|[uUL])?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\w*"""
@@ -82,7 +82,7 @@ def _parts(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _run_together(first: str, second: str) -> bool:
-    """Return whether two tokens are others without a space between them."""
+    """Return whether two tokens become others without a space between them."""
     joined = [match[0] for match in re.finditer(_TOKENS, first + second)]
     return (first != "" and joined != [first, second]) or first == second == "."  # of which three are a token
 
@@ -133,7 +133,7 @@ def plain_name(lowered: str) -> str | None:
 
 
 def found_names(lowered: Iterable[str]) -> dict[str, str]:
-    """Return what kernels are called that nobody listed: by their plain name unless overloads share it."""
+    """Return the names of kernels that are not listed: the plain name, or the symbol if overloads share that."""
     plain = {symbol: plain_name(symbol) or symbol for symbol in lowered}
     count = Counter(plain.values())
     return {symbol: name if count[name] == 1 else symbol for symbol, name in plain.items()}
@@ -164,12 +164,12 @@ def without_archs(lowered: str) -> str:
 
 
 def chunk_name(module: str, number: int) -> str:
-    """Return what the store calls a module's second or later chunk: no module of a manifest has a dot in its name."""
+    """Return the store's name of a module's second or later chunk. Names of modules in manifests have no dot."""
     return f"{module}.{number}"
 
 
 def build_order(name: str) -> tuple[str, int]:
-    """Return what sorts modules and chunks as a build makes them."""
+    """Return the sort key of modules and chunks in the order of a build."""
     module, _, number = name.partition(".")
     return module, int(number) if number.isdecimal() else 1
 

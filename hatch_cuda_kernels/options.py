@@ -93,7 +93,7 @@ _WRITES: Final = "it writes files or varying output"
 #: Measured: NVRTC used a precompiled header whose project header had changed since, without a word.
 _STALE_PCH: Final = "a precompiled header may be of headers that have changed since; share the front end instead"
 _LINKED: Final = "an image is one whole program, which a driver can load; list what it is linked from under 'sources'"
-#: What to do in place of a flag that people look for.
+#: What to write instead of a flag that people look for.
 _REFUSED: Final[dict[str, str]] = {
     name: advice
     for names, advice in {
@@ -242,8 +242,9 @@ class NvrtcOptions:
     """What becomes of code for the host in the project's files: auto cuts bodies and values of what has no device mark,
     unless ``default_device`` makes device code of it; drop does so always, and keep never."""
     host_only: tuple[str, ...] = ()
-    """What is the host's though no mark tells, by name: ``Task``, ``a::Pool``, ``<header.h>``. It is removed, and
-    other host code is cut as with drop."""
+    """Names of host code without a mark: ``Task``, ``a::Pool``, ``<header.h>``. It is removed, and other host code is
+    cut as with drop.
+    """
 
     @property
     def cuts_host_code(self) -> bool:
@@ -252,7 +253,7 @@ class NvrtcOptions:
 
     @property
     def asks_for_cut(self) -> bool:
-        """Whether someone asked for that, so that nobody need be told."""
+        """Whether the user asked for the cut, so that a build need not report it."""
         return self.host_code is HostCode.DROP or bool(self.host_only)
 
     def flags(self) -> tuple[str, ...]:
@@ -286,7 +287,7 @@ class NvrtcOptions:
         }
 
     def conflicts(self, *, front_end: str = "per-arch") -> list[str]:
-        """Return what of the options contradicts others, or would not reach every image by the way these are made."""
+        """Return which options contradict each other, or would not reach every image."""
         found = []
         if self.host_only and self.host_code is HostCode.KEEP:
             found.append("host_only names what NVRTC is not shown, and host_code: keep shows it all; state one of them")
@@ -319,9 +320,9 @@ class NvrtcOptions:
 
     @classmethod
     def of(cls, given: object) -> NvrtcOptions:
-        """Return the options that a caller gives: as such, as a dict of some of them, or none at all.
+        """Return the options that a caller gives: an NvrtcOptions, a dict of some of them, or None.
 
-        Raises TypeError, which says what is taken, for anything else, an unknown name, or a value of another type.
+        Raises TypeError for anything else, an unknown name, or a value of the wrong type; it says what is allowed.
         """
         if given is None:
             return cls()
@@ -348,7 +349,7 @@ class NvrtcOptions:
 
 
 def _converted_value(name: str, value: Any) -> Any:
-    """Return the value of an option as it is kept. Raises TypeError, which says what the option takes."""
+    """Return an option's value in the type of the field. Raises TypeError, which says what the option takes."""
     if value == _DEFAULTS[name]:
         return _DEFAULTS[name]
     kept = value

@@ -1,4 +1,4 @@
-"""What is wrong and what to do about it: the one shape in which readers, checks and promises report problems."""
+"""What is wrong and what to do about it: readers, checks and promises report problems in this form."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Miss(NamedTuple):
 
     module: str
     kernel: str
-    """As it was requested."""
+    """Its name in the request."""
     listed: bool
     """Whether the package lists the kernel, so that only the architecture was missing."""
     arch: SmArch
@@ -133,7 +133,7 @@ def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
 
 
 class _Draft:
-    """The manifest as changed so far. A change that would make it invalid is not made."""
+    """The manifest with the changes so far. It refuses a change that would make it invalid."""
 
     def __init__(self, path: Path, text: str, manifest: Manifest) -> None:
         self.path = path

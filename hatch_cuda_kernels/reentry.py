@@ -1,4 +1,4 @@
-"""Work that asks for itself: found before it waits for itself for ever."""
+"""Work that requests itself, which would wait for itself for ever."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["refuse_reentry"]
 
-#: What is under way here. Threads that work for the one that waits for them run in a copy of its context.
+#: The work in progress. A thread that another one waits for runs in a copy of that one's context.
 _UNDER_WAY: Final[ContextVar[frozenset[Hashable]]] = ContextVar("hatch_cuda_kernels_under_way", default=frozenset())
 
 
 @contextmanager
 def refuse_reentry(work: Hashable, what: str) -> Iterator[None]:
-    """Do ``work`` in the body. Raises ReentryError if it is being done by whoever asks: it would wait for itself."""
+    """Do ``work`` in the body. Raises ReentryError if the caller is part of the same work: it would wait for itself."""
     under_way = _UNDER_WAY.get()
     if work in under_way:
         message = "asked for by its own loading; a logging handler or a finaliser that runs meanwhile must not use it"

@@ -88,7 +88,7 @@ class Parameter(NamedTuple):
 
     @property
     def pointee(self) -> str:
-        """The type that it points to, as text, ``const`` included; empty for what is no pointer to an object."""
+        """The type that it points to, as text, ``const`` included; empty unless it is a pointer to an object."""
         text = self.type.removesuffix(" const")
         return text[:-1] if text.endswith(("*", "&")) else ""
 
@@ -114,12 +114,12 @@ class Parameter(NamedTuple):
 
     @property
     def element(self) -> str:
-        """The type that it points to, as text, without ``const``; empty for what is no pointer to an object."""
+        """The type that it points to, as text, without ``const``; empty unless it is a pointer to an object."""
         return self.pointee.removeprefix("const ")
 
     @property
     def is_signed(self) -> bool | None:
-        """Whether it is an integer that may be negative; None for what is no integer, or may be either."""
+        """Whether it is an integer that may be negative; None if it is not an integer, or may be either."""
         dtype = _SCALARS.get(self.type, (0, ""))[1]
         return dtype.startswith("int") if "int" in dtype else None
 
@@ -128,7 +128,7 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(kinds: Sequence[str], types: Sequence[str], names: Sequence[str]) -> tuple[Parameter, ...]:
-    """Return a kernel's parameters; types and names are left out unless they are of all of them."""
+    """Return a kernel's parameters. Types and names are left out unless there is one for each."""
     unknown = [""] * len(kinds)
     found = types if len(types) == len(kinds) else unknown
     called = names if len(names) == len(kinds) else unknown
@@ -136,7 +136,7 @@ def parameters_of(kinds: Sequence[str], types: Sequence[str], names: Sequence[st
 
 
 def sizes_agree(kinds: Sequence[str], types: Sequence[str]) -> bool:
-    """Return whether types can be those of the parameters that PTX describes so."""
+    """Return whether C++ types fit the kinds of parameters in PTX."""
     return len(kinds) == len(types) and all(map(_agrees, kinds, types))
 
 
@@ -173,7 +173,7 @@ def _dtypes(element: str) -> tuple[str, ...]:
 
 
 def lanes_of(text: str) -> tuple[str, int]:
-    """Return what arrays call the numbers that a vector or complex type is made of, and how many they are."""
+    """Return the dtype and the count of the numbers in a vector or complex type."""
     vector, number = _VECTOR.fullmatch(text), _COMPLEX.fullmatch(text)
     if number is not None:
         return _SCALARS[number[1]][1], 2

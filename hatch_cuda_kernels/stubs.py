@@ -57,7 +57,7 @@ class _SignatureReader:
         self._rules = built.launch
 
     def read(self, symbol: Symbol) -> _StubSignature:
-        """Return a kernel's signature; parameters are ``arg0`` and so on if the source does not tell their names."""
+        """Return a kernel's signature. Parameters whose names the source does not show are ``arg0`` and so on."""
         name = base_name(plain_name(symbol.name) or symbol.name)
         merged = self._declared.parameters(name, len(symbol.params))
         parameters = merged or (DeclaredParameter("", ""),) * len(symbol.params)

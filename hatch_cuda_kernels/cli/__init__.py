@@ -1,4 +1,4 @@
-"""The command line: each command in a file of its own, whose imports wait until it runs.
+"""The command line: each command has a file, and imports what it needs when it runs.
 
 Exit status 0: done. 1: the answer is no, or something failed. 2: the input cannot be used.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "make_parser"]
 
-#: Commands, each in the module of its name, by what they are for, in the order of the help.
+#: Commands in the groups and the order of the help; each is the module of its name.
 _GROUPS = {
     "begin": ("init", "port"),
     "build": ("check", "build"),
@@ -43,7 +43,7 @@ _EXTRAS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     args = make_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
-    if argv is None:  # else the caller's Python program is told in its own way
+    if argv is None:  # else the Python program that calls this shows them
         warnings.showwarning = partial(_warn, args)
     try:
         with quiet_output(args):
@@ -64,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
-        if argv is None:  # the process ends now: Python would look through all that was made for cycles to free
+        if argv is None:  # the process ends now: Python would look through all objects for cycles to free
             gc.freeze()
 
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser of the command that the arguments begin with; of all commands, if that is none."""
+    """Return the parser of the command that the arguments begin with; without one, the parser of all commands."""
     parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...")
     parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(metavar="command", required=True, help=argparse.SUPPRESS)
@@ -84,13 +84,13 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 
 def _warn(args: argparse.Namespace, message: Warning | str, *_: object) -> None:
-    """Show a warning without the line of this program that it arose in, which means nothing to people."""
+    """Show a warning without the line of this program's code, which means nothing to users."""
     if not is_quiet(args):
         show_warning(message)
 
 
 def _fail(args: argparse.Namespace, error: HatchCudaKernelsError) -> None:
-    """Say what is wrong, to people and, if they asked, to programs."""
+    """Print the error for people and, with ``--json``, for programs."""
     verbose = getattr(args, "verbose", False)
     if verbose:
         import traceback  # most errors are the user's

@@ -1,4 +1,4 @@
-"""What several commands take, written alike everywhere: packages, manifests, architectures, versions, sizes."""
+"""Arguments that several commands share: packages, manifests, architectures, versions, sizes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_manifest(parser: argparse.ArgumentParser) -> None:
 
 
 def manifest_path(args: argparse.Namespace) -> Path:
-    """Return the manifest that was named, or else found, for messages, too. Raises InputError if there is none."""
+    """Return the manifest that the user named, or that is found from here. Raises InputError if there is none."""
     from hatch_cuda_kernels.manifest import find_manifest  # some commands need none
 
     args.manifest = find_manifest(Path()) if args.manifest is None else Path(args.manifest)

@@ -94,7 +94,7 @@ def _arch(text: str) -> SmArch:
         if any(cuda_release_for_arch(arch, major=major) for major in (12, 13)):
             return arch
     advice = "name the manifest before --arch" if text.endswith((".yaml", ".yml")) else "write it like sm_90"
-    raise argparse.ArgumentTypeError(f"{text!r} is no architecture that CUDA compiles for; {advice}")
+    raise argparse.ArgumentTypeError(f"{text!r} is not an architecture that CUDA compiles for; {advice}")
 
 
 def _positive(text: str) -> int:

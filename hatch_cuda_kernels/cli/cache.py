@@ -87,7 +87,7 @@ def run_prune(args: argparse.Namespace) -> int:
 
 
 def run_clear(args: argparse.Namespace) -> int:
-    """Remove every entry, and what is remembered about toolchains and sources."""
+    """Remove every entry, and the notes about toolchains and sources."""
     cache = _cache()
     removed = cache.clear()
     return _show(
@@ -106,7 +106,7 @@ def run_export(args: argparse.Namespace) -> int:
 
 
 def run_import(args: argparse.Namespace) -> int:
-    """Read the entries of a bundle into the cache, those whose digests are right."""
+    """Read the entries of a bundle into the cache; those with a wrong digest are left out."""
     from hatch_cuda_kernels.cache import import_bundle  # zipfile takes a while
 
     count = import_bundle(_cache(), args.bundle)
@@ -116,7 +116,7 @@ def run_import(args: argparse.Namespace) -> int:
 
 
 def _cache() -> Any:  # DiskCache, imported where a command runs
-    from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
+    from hatch_cuda_kernels.cache import open_cache  # no other command needs it
 
     return open_cache()
 

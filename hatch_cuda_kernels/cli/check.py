@@ -113,7 +113,7 @@ def _stubs(
 def _problems_and_warnings(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None
 ) -> tuple[list[str], list[str]]:
-    """Return what keeps a build from succeeding, as far as that can be told without compiling, and warnings."""
+    """Return why a build would fail, as far as that shows without compiling, and warnings."""
     from hatch_cuda_kernels.plan import broken_promises, check_release, missing_headers
 
     problems = list(map(str, broken_promises(plan, manifest.supports, manifest.release)))

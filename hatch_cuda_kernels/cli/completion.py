@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import argparse
 
-#: What stands for a file in a usage.
+#: Names of arguments that are files.
 _FILES: Final = ("BUNDLE", "DIR", "FILE", "MANIFEST", "OLD", "PACKAGE")
 
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _complete_files(parser: argparse.ArgumentParser, file: Any) -> None:
-    """Have files completed where a file is meant, and commands in the first place."""
+    """Complete files for arguments that are files, and commands in the first place."""
     for action in parser._actions:  # noqa: SLF001 - shtab itself reads a parser so
         if action.metavar is not None and str(action.metavar).startswith(_FILES):
             action.complete = file  # type: ignore[attr-defined]  # where shtab looks for it

@@ -31,8 +31,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report; the status is 1 if a task asked for does not work, or else if anything is broken."""
-    from hatch_cuda_kernels.doctor import examine, judge, set_variables  # one command needs it, others do not
+    """Print the report. The status is 1 if a task of ``--for`` does not work; without any, if something is broken."""
+    from hatch_cuda_kernels.doctor import examine, judge, set_variables  # no other command needs it
 
     findings, variables = examine(), set_variables()
     verdicts = judge(findings)
@@ -57,7 +57,7 @@ def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str,
 
 
 def _images(package: str, findings: dict[str, Finding]) -> Finding:
-    """Return which image each module of a package gets on each kind of device here, or why that cannot be told."""
+    """Return which image each module of a package gets on each kind of device here, or why that is unknown."""
     from hatch_cuda_kernels.doctor import ask
 
     driver = findings["driver"].facts

@@ -30,8 +30,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print every candidate with its reason; the status is 1 if none is accepted."""
-    from hatch_cuda_kernels.runtime.opened import opened_store  # one command needs it, others do not
+    """Print every candidate with its reason. The status is 1 if none is accepted."""
+    from hatch_cuda_kernels.runtime.opened import opened_store  # no other command needs it
 
     with opened_store(args.package) as store:
         try:

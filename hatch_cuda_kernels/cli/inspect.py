@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _module_lines(name: str, module: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines on a module: what made it, what it is linked from, and each kernel with how it is called."""
+    """Yield the lines on a module: its tools, what it is linked from, and each kernel with its parameters."""
     toolchain = module["toolchain"]
     tools = [f"{tool} {toolchain[part]}" for part, tool in _TOOLS.items() if part in toolchain]
     made_by = ", ".join(filter(None, (*tools, toolchain.get("headers"))))

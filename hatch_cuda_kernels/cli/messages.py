@@ -46,7 +46,7 @@ def is_quiet(args: argparse.Namespace) -> bool:
 
 @contextmanager
 def quiet_output(args: argparse.Namespace) -> Iterator[None]:
-    """Let a command that is to be quiet print nothing on standard output but the JSON that it was asked for."""
+    """With ``--quiet``, let a command print nothing on standard output but the JSON of ``--json``."""
     if not is_quiet(args) or getattr(args, "json", False):
         yield
         return
@@ -69,14 +69,14 @@ _OPTIONS: Final = "options: "
 #: The words in front, with their colours.
 _ERROR: Final = ("error:", "red")
 _HINT: Final = ("hint:", "bold")
-#: Of what goes on below its line.
+#: Of the lines that continue a message.
 _INDENT: Final = 2
-#: What is underlined from the column on: a name, an architecture, a path, a quoted text.
+#: What is underlined: the name, architecture, path or quoted text at the column.
 _WORD: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,:\[\]{}]+")
 
 
 def show_error(text: str, *, root: Path | None = None, verbose: bool = False) -> None:
-    """Print an error. ``root`` is the folder that its places are relative to; ``verbose`` shows compilers' options."""
+    """Print an error. Its places are relative to the folder ``root``; ``verbose`` shows compilers' options."""
     lines = printable(text, lines=True).splitlines()
     kept = [line for line in lines if verbose or not line.startswith(_OPTIONS)]
     for line in _render(kept, root or Path()):
@@ -97,7 +97,7 @@ def show_hint(text: str) -> None:
 
 
 def _with_label(message: str, *words: tuple[str, str]) -> str:
-    """Return a message below words in their colours, on as many lines as the terminal needs."""
+    """Return a message behind coloured words, on as many lines as the terminal needs."""
     before = "".join(f"{word} " for word, _ in words)
     lines = wrap(before + message, _INDENT, sys.stderr)
     if not lines.startswith(before):  # a path that is longer than a line
@@ -134,7 +134,7 @@ def _render_problem(found: re.Match[str], root: Path) -> str:
 
 
 def _continues(below: list[str], found: re.Match[str]) -> bool:
-    """Return whether the lines below say more of a problem: its excerpt, or errors in another file."""
+    """Return whether the lines below belong to the same problem: its excerpt, or errors in another file."""
     after = _LOCATED.fullmatch(below[0]) if below else None
     return bool(below) and (below[0].startswith(_EXCERPT) or (after is not None and after["file"] != found["file"]))
 

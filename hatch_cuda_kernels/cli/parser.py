@@ -20,7 +20,7 @@ __all__ = ["CommandParser", "ShowVersion"]
 
 _PROGRAM: Final = "hatch-cuda-kernels"
 
-#: By the words of the command: what it does, and the rest of each example.
+#: By the words of the command: what it does, and its examples without the program's name.
 _TEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "": (
         (
@@ -117,7 +117,7 @@ _TEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def _describe(words: str) -> tuple[str, list[str]]:
-    """Return what a command does, and examples, as they are typed. Raises KeyError for a command without a text."""
+    """Return what a command does, and examples as the user types them. Raises KeyError for a command without a text."""
     text, examples = _TEXTS[words]
     return text, [f"{_PROGRAM} {example}" for example in examples]
 
@@ -159,7 +159,7 @@ class ShowVersion(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An argument parser whose texts are in ``help``, by the words of the command."""
+    """An argument parser that takes its texts from ``_TEXTS``, by the words of the command."""
 
     def __init__(self, **options: Any) -> None:
         options |= {"formatter_class": _formatter, "allow_abbrev": False}
@@ -200,7 +200,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # typeshed has overloads that say no more
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> Any:
-        """Parse, and refuse in this command's name what it does not know."""
+        """Parse, and report unknown arguments in this command's name."""
         self._given = list(sys.argv[1:] if args is None else args)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -208,7 +208,7 @@ class CommandParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and what was meant, and exit with 2; without a command, show the help."""
+        """Print the error with a suggestion, and exit with 2; without a command, show the help."""
         if message.endswith(_NO_COMMAND) and "--json" not in self._given:
             self.print_help(sys.stderr)
             self.exit(2)
@@ -238,7 +238,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Return rich's formatter; argparse's own without the build extra, or with ``NO_COLOR``, which bold is, too."""
+    """Return rich's formatter; argparse's own without the build extra, or with ``NO_COLOR``, which forbids bold too."""
     if os.environ.get("NO_COLOR"):
         return argparse.RawDescriptionHelpFormatter(prog)
     try:
@@ -248,7 +248,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     Rich.group_name_formatter = str  # as argparse writes it
     Rich.styles |= _STYLES
     Rich.highlights = [*Rich.highlights, _HEADING]
-    Rich.text_markup = Rich.help_markup = False  # what is in brackets is no colour
+    Rich.text_markup = Rich.help_markup = False  # brackets are text, not colours
     return Rich(prog)
 
 

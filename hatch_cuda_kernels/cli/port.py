@@ -45,7 +45,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the patch; the status is 1 if NVRTC still refuses a source."""
+    """Print the patch. The status is 1 if NVRTC still refuses a source."""
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import CppStd, NvrtcOptions
     from hatch_cuda_kernels.port import port  # loads NVRTC
@@ -84,7 +84,7 @@ def _relative(path: str) -> str:
 
 
 def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
-    """Print the patch alone on standard output, so that it can be piped, and the rest on standard error."""
+    """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
     lines = [f"guarded: {guard}" for guard in ported.guards]
     lines += [f"note: {note}" for note in ported.notes]
     for template in ported.templates:

@@ -33,8 +33,8 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the patch; the status is 1 if something recorded cannot be written into the manifest."""
-    from hatch_cuda_kernels.cache import open_cache  # one command needs it, others do not
+    """Print the patch. The status is 1 if a recorded compile cannot be added to the manifest."""
+    from hatch_cuda_kernels.cache import open_cache  # no other command needs it
     from hatch_cuda_kernels.promote import find_misses
     from hatch_cuda_kernels.store import open_package
 
@@ -83,7 +83,7 @@ def _diff(args: argparse.Namespace, promotion: Promotion | None) -> str:
 
 
 def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> None:
-    """Print the patch alone on standard output, so that it can be piped, and the rest on standard error."""
+    """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
     for miss in misses:
         reason = "not prebuilt for it" if miss.listed else "not listed"
         line = f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"

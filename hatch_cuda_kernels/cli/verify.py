@@ -1,4 +1,4 @@
-"""``verify``: the release gate. A wheel holds what it lists and promises, or every problem is named."""
+"""``verify``: the release gate. It names every problem of a wheel that does not hold what it lists and promises."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print every check with the problems it found; the status is 1 if there are any."""
+    """Print every check with its problems. The status is 1 if there are any."""
     from hatch_cuda_kernels.store import open_package
     from hatch_cuda_kernels.verify import verify_store  # one command needs it
 

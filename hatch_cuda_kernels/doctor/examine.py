@@ -189,7 +189,7 @@ def _folder_problem(info: CacheInfo) -> Problem | None:
     from hatch_cuda_kernels.cache import distrust
 
     if not info.path:
-        message = "there is no home folder, and so no place for a cache"
+        message = "there is no home folder for the cache"
         return Problem(message, f"set {environment.CACHE_DIR} to a folder")
     reason = distrust(Path(info.path)) or _unreadable(Path(info.path))
     if reason is None and not info.writable:

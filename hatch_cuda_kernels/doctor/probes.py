@@ -1,4 +1,4 @@
-"""Probes: each looks at one thing, in a process of its own, which a damaged library or driver may end.
+"""Probes: each looks at one thing in a child process, which a damaged library or driver may end.
 
 ``python -c`` runs ``main`` with the probe's name and argument. It prints its finding as one line of JSON.
 """

@@ -1,4 +1,4 @@
-"""The keys of a manifest, one table a mapping: the reader, the JSON Schema and the reference all come from here."""
+"""The keys of a manifest, one table for each mapping. The reader, the JSON Schema and the reference use them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _read_define(spot: Spot) -> _Macros:
 
 
 def _value(item: Item) -> str | None:
-    """Return a macro's text; None, with the problem noted, if it takes a version that is not known."""
+    """Return a macro's text; None, with the problem noted, if it needs a version that is unknown."""
     value: str | None = item.value
     if value is None or _VERSION not in value:
         return value
@@ -196,7 +196,11 @@ _OPTION_KINDS: Final[dict[str, Kind]] = {
 _OPTIONS: Final[Table] = {
     option.name: Key(_OPTION_KINDS.get(option.name) or _OPTION_KINDS[str(option.type)])  # described by NvrtcOptions
     for option in fields(NvrtcOptions)
-} | {"define_from": Key(_DEFINE_FROM, "Macros whose values come from elsewhere; they are part of the key.")}
+} | {
+    "define_from": Key(
+        _DEFINE_FROM, "Macros whose values are read from the environment; the values are part of the key."
+    )
+}
 _WITH_MACROS: Final = _with_macros(table("options", _OPTIONS))
 
 _MODULE: Final[Table] = {

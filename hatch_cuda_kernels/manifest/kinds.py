@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RefusedError(Exception):
-    """A value cannot be used; the reader of what contains it notes the problem and goes on."""
+    """A value cannot be used. The reader of the mapping or list around it notes the problem and goes on."""
 
 
 @dataclass(frozen=True, slots=True)

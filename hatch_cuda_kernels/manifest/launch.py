@@ -1,4 +1,4 @@
-"""``launch:`` of a module: the rules by which its kernels are launched, checked as far as the manifest alone tells."""
+"""``launch:`` of a module: the rules by which its kernels are launched, checked without the sources."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _read_text(spot: Spot) -> str:
 
 
 def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read`` returns
-    """Return what a text says; each thing that is wrong with it is a problem."""
+    """Return what a text says, and note each of its problems."""
     try:
         return read(_read_text(spot))
     except ExpressionError as error:

@@ -42,7 +42,7 @@ class StatedRule(NamedTuple):
     """How a kernel is launched, and where that was written."""
 
     rule: LaunchRule
-    """Without the names of parameters, which the sources tell."""
+    """Without the names of parameters, which are read from the sources."""
     where: str
     places: dict[str, str]
     """The places of its expressions, by key."""
@@ -56,9 +56,9 @@ class Module:
     entry: str
     """The name in the manifest: the module's own, or one with a ``*``, of several modules."""
     sources: tuple[str, ...]
-    """More than one are compiled apart, and linked."""
+    """If there are several, each is compiled by itself, and they are linked."""
     libraries: tuple[str, ...]
-    """What is linked besides: ``cudadevrt``, or files."""
+    """What else is linked: ``cudadevrt``, or files."""
     kernels: tuple[Named, ...]
     """Names that must be in the image."""
     instances: tuple[Named, ...]
@@ -98,9 +98,10 @@ class Module:
         )
 
     def for_archs(self, archs: Iterable[SmArch]) -> Module:
-        """Return the module for these architectures: its own of that number, if it has any, else just these.
+        """Return the module for these architectures only.
 
-        Its own may have a suffix: a module for ``sm_90a`` may use what ``sm_90`` has not.
+        If the module lists one of the same number with a suffix, that one is taken: a module for ``sm_90a`` may use
+        what ``sm_90`` lacks.
         """
         chosen = {own for arch in archs for own in self._own(arch) or (arch,)}
         return replace(self, arches=tuple(sorted(chosen)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes import ProjectFiles
 
 
-#: Of all modules together: far beyond what NVRTC compiles in a day, and few enough to list.
+#: The limit for all modules together: far more than NVRTC compiles in a day, and few enough to list.
 MOST_INSTANCES: Final = 100_000
 
 
@@ -28,7 +28,7 @@ def expand_instances(
 ) -> tuple[tuple[Named, ...], tuple[Pattern, ...]]:
     """Return a module's name expressions and its patterns, in the order written; the first axis varies slowest.
 
-    Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only``, where there are too
+    Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only``, when there are too
     many, nothing is expanded.
     """
     patterns = [(item, _pattern(item, matrix)) for item in instances if _check_placeholders(item, matrix)]
@@ -41,9 +41,9 @@ def expand_instances(
 
 
 def exceeds_limit(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) -> bool:
-    """Return whether modules, each with its instances and matrix, have too many instances together.
+    """Return whether modules, each with its instances and matrix, together exceed the limit of instances.
 
-    Then that is noted as a problem of the instances that exceed the limit. Nothing is expanded.
+    Notes that as a problem of the instances that exceed it, and expands nothing.
     """
     count = 0
     for instances, matrix in modules:

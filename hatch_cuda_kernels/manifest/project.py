@@ -83,7 +83,7 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _version_by_hatchling(project: Path) -> str:
-    """Return a dynamic version, which may take plugins: hatchling is asked in a process of its own."""
+    """Return a dynamic version. It may need plugins, so a child process asks hatchling."""
     import subprocess  # as above
 
     command = [sys.executable, "-m", "hatchling", "version"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: Refuses what starts with / or a drive, and what contains a backslash; ``..`` is left to the reader.
+#: Refuses paths that start with / or a drive, or contain a backslash. The reader resolves ``..``.
 _PATH: Final = r"(?!/|[A-Za-z]:)[^\\\x00-\x1f\x7f]+"
 
 
@@ -101,7 +101,7 @@ def _folder(spot: Spot, written: str) -> str:
 
 
 def _is_unpacked_sdist(folder: Path) -> bool:
-    """Return whether a folder is in an unpacked sdist, which carries no empty folder, and no header nothing takes."""
+    """Return whether a folder is in an unpacked sdist, which lacks empty folders and headers that nothing includes."""
     return (project_folder(folder) / "PKG-INFO").is_file()
 
 
@@ -192,7 +192,7 @@ ARCHES: Final = Kind(_read_arches, {"anyOf": [{"enum": list(_WORDS)}, _LIST.sche
 
 
 class Scope(NamedTuple):
-    """What the words for sets of architectures stand for: a toolkit release, and this machine's architectures."""
+    """What the words for sets of architectures mean: they depend on the toolkit release and this machine's devices."""
 
     release: _Release
     native: tuple[SmArch, ...] = ()

@@ -100,12 +100,12 @@ _DEEPEST: Final = 32
 #: How many values aliases may add to what is written; a manifest needs few, a "billion laughs" file needs 10**9.
 _MOST_COPIED: Final = 100_000
 
-#: Commas, and what C++ has in pairs as far as its text tells: ``a<b``, but not ``a < b``, ``a<<b`` or ``a->b``.
+#: Commas and the brackets of C++, as far as they can be told: ``a<b``, but not ``a < b``, ``a<<b`` or ``a->b``.
 _PUNCTUATION: Final = re.compile(r"[,(\[{}\])]|(?<=\w)<(?![<=])|(?<!-)>(?=\s*(?:$|[>*&:,()\]}]|const\b))")
 _OPENER: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
-#: No text is longer that people write between brackets.
+#: People write no longer text between brackets.
 _LONGEST_TEXT: Final = 1000
-#: What PyYAML was doing where text is taken apart in such a way that it cannot go on.
+#: What PyYAML was doing when it took text apart and could not go on.
 _IN_BRACKETS: Final = re.compile(r"flow|scanning for the next token")
 #: A bracket at an error, with what is before it.
 _INSIDE: Final = re.compile(r"\S[\[{>]")
@@ -113,7 +113,7 @@ _INSIDE: Final = re.compile(r"\S[\[{>]")
 _BEGINNING: Final = re.compile(r"(?:[\[{,]\s*|:\s+)(?=\w)")
 
 _CORE: Final = "tag:yaml.org,2002:"
-#: YAML 1.1 gives ``=`` and ``<<`` tags of their own; here they are text.
+#: YAML 1.1 has special tags for ``=`` and ``<<``; here they are text.
 _PLAIN_STRINGS: Final = {f"{_CORE}value": "str", f"{_CORE}merge": "str"}
 _SCALAR_TAGS: Final = frozenset({"bool", "float", "int", "null", "str"})
 
@@ -152,7 +152,7 @@ def _syntax_message(error: yaml.MarkedYAMLError) -> str:
 
 
 def _split_at(mark: Any, text: str) -> str:
-    """Return the C++ text in a list or a mapping in brackets in whose midst an error is; empty if there is none."""
+    """Return the C++ text, in a list or a mapping in brackets, that an error is inside of; empty if there is none."""
     line = _line(text.split("\n"), mark.line)
     if not _INSIDE.match(line, max(0, mark.column - 1)):
         return ""
@@ -296,7 +296,7 @@ class _Composer:
         return items
 
     def is_rest(self, event: yaml.Event) -> bool:
-        """Return whether a value is the rest of one that is told to be taken apart."""
+        """Return whether a value is the rest of text that YAML has taken apart, which is already noted."""
         return self.split is not None and _mark(event.start_mark) < self.split
 
     def note_split(self, node: Node, path: str, *, flow: bool) -> None:

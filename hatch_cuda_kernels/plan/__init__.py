@@ -1,4 +1,4 @@
-"""The jobs of a manifest: what is compiled, what is finished from that, and what there is to say of it."""
+"""The jobs of a manifest: what is compiled, what is finished from that, and notes for the user."""
 
 from hatch_cuda_kernels.doors import lazy
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plan.release import check_release as check_release
     from hatch_cuda_kernels.plan.release import requirements as requirements
 
-#: Who needs one part does not import the readers of sources.
+#: Importers of one part do not load the readers of sources.
 __getattr__ = lazy(
     __name__,
     {

@@ -50,7 +50,7 @@ def job_images(job: Job) -> list[ImageId]:
 
 
 def _shared_run(arches: Iterable[SmArch], rest: Sequence[SmArch], front_end: str) -> SmArch:
-    """Return the first architecture whose code serves the ``rest``. Raises InputError where there is none."""
+    """Return the first architecture whose code serves the ``rest``. Raises InputError if there is none."""
     found = next((arch for arch in arches if all(arch.serves(other) for other in rest)), None)
     if found is None:
         raise InputError(_no_run(front_end, rest))
@@ -80,8 +80,8 @@ def _lay_out_links(
 ) -> tuple[tuple[CompileJob, ...], tuple[FinishJob, ...]]:
     """Return the compiles of a module's units, and the jobs that link what they give.
 
-    Raises InputError where PTX is asked for that cannot be made, and for a shared front end that would give PTX;
-    ToolchainError for a missing device runtime.
+    Raises InputError for PTX that cannot be made, and for a shared front end that would give PTX; ToolchainError for a
+    missing device runtime.
     """
     wanted = _wanted_kinds(arches, lto=False)
     refusals = [*_refusals(recipe, wanted, front_end)]
@@ -128,7 +128,7 @@ def _may_have_lto_ir(name: str) -> bool:
 
 
 class _FrontEnd(NamedTuple):
-    """How a module's images come about. Every architecture is real, with the kinds of its images."""
+    """How a module's images are made. Every architecture is real, with the kinds of its images."""
 
     compiled: _Kinds
     """What NVRTC compiles. The shared run's kinds include what the others start from."""
@@ -138,12 +138,12 @@ class _FrontEnd(NamedTuple):
     """What is finished from the shared run."""
 
     def is_assembled(self, arch: SmArch) -> bool:
-        """Return whether NVRTC assembles what it compiles; what gives PTX for other jobs only leaves it to these."""
+        """Return whether NVRTC assembles what it compiles. If it only makes PTX for other jobs, they assemble it."""
         return arch != self.shared or self.compiled[arch] != ("ptx",)
 
 
 def _lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> _FrontEnd:
-    """Return how the images of these architectures come about. Raises InputError where no run can serve them all."""
+    """Return how the images of these architectures are made. Raises InputError if no run can serve them all."""
     wanted = _wanted_kinds(arches, lto=lto)
     if front_end == "per-arch":
         return _FrontEnd(wanted, None, {})

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
-#: What tells architectures apart: the macros of the compiler, and those of <nv/target>.
+#: Macros that depend on the architecture: the compiler's, and those of <nv/target>.
 _ARCH: Final = re.compile(r"__CUDA_ARCH_\w+|NV_(?:PROVIDES|IS_EXACTLY|HAS_FEATURE)_SM_\w+")
-#: What is another than with nvcc, by its name.
+#: Names that mean something else than with nvcc, and how they differ.
 _UNLIKE: Final = {
     "__FILE__": "__FILE__ is a path in memory, which no file has",
     "va_list": "va_list has 8 bytes, and not 24",
@@ -41,7 +41,7 @@ _LONG_LONG: Final = (
     f"{_SHARED}long_long.h",
     "int64_t is long long, and not long, as a file of the project declares it for NVRTC",
 )
-#: What jobs start from that finish.
+#: What finishing jobs start from.
 _STARTS: Final = {"ltoir": "LTO-IR", "object": "objects", "ptx": "PTX"}
 
 
@@ -63,7 +63,7 @@ def _notes(planned: PlannedModule) -> tuple[str, ...]:
 
 
 def _nvcc_difference_note(planned: PlannedModule) -> str:
-    """Return the sentence that says what the sources use that is another than with nvcc; empty where nothing is."""
+    """Return the sentence on what the sources use that differs from nvcc; empty if nothing does."""
     from hatch_cuda_kernels.cpp import SourceFile
 
     texts = planned.sources.project_texts.items()
@@ -75,7 +75,7 @@ def _nvcc_difference_note(planned: PlannedModule) -> str:
 
 
 def _standard_header_note(planned: PlannedModule) -> str:
-    """Return the sentence that names the standard headers of a module; empty where it takes none."""
+    """Return the sentence on the standard headers of a module; empty if it includes none."""
     sources = planned.sources
     others = len([name for name in sources.standard if not name.startswith(_SHARED)]) - len(sources.named)
     included = f"{count_text(others, 'header')} that these or toolkit headers may include" if others else ""
@@ -84,7 +84,7 @@ def _standard_header_note(planned: PlannedModule) -> str:
 
 
 def _link_note(planned: PlannedModule) -> str:
-    """Return the sentence that says what a module is linked from; empty where it is one source."""
+    """Return the sentence on what a module is linked from; empty if it has one source."""
     recipe = planned.module.recipe
     if not recipe.is_linked:
         return ""
@@ -94,7 +94,7 @@ def _link_note(planned: PlannedModule) -> str:
 
 
 def _front_end_note(planned: PlannedModule) -> str:
-    """Return the sentence that says what a shared front end means for a module; empty where nothing is shared."""
+    """Return the sentence on what a shared front end means for a module; empty if it shares none."""
     if not planned.shares_front_end:
         return ""
     first = planned.finishing[0]
@@ -111,7 +111,7 @@ def _front_end_note(planned: PlannedModule) -> str:
 
 
 def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
-    """Yield a warning for each module that shares its front end though its sources tell architectures apart."""
+    """Yield a warning for each module that shares its front end, although its code depends on the architecture."""
     for planned in plan:
         if not planned.shares_front_end:
             continue
@@ -192,7 +192,7 @@ def broken_promises(
 
 
 def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list[Problem]:
-    """Return the headers that sources include under no condition and that are nowhere, each once."""
+    """Return the headers that sources include unconditionally and that cannot be found, each once."""
     found = (
         problem for planned in plan for unit in planned.sources.units for problem in _missing_of_unit(unit, toolchain)
     )
@@ -200,7 +200,7 @@ def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list
 
 
 def _missing_of_unit(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
-    """Yield the missing headers of a source and of the headers that it is sure to include."""
+    """Yield the missing headers of a source, and of the headers that it includes unconditionally."""
     texts = dict(unit.headers)
     waiting, seen = [(unit.program_name, unit.source)], {unit.program_name}
     while waiting:
@@ -227,7 +227,7 @@ def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:
 
 
 def _unconditional_includes(text: str) -> Iterator[str]:
-    """Yield the headers that a text includes outside any condition but the one around all of it."""
+    """Yield the headers that a text includes unconditionally; an include guard does not count as a condition."""
     depth = guard = 0
     for directive in SourceFile("", text).directives:
         if directive.word == "include" and depth <= guard and (name := _SPELLED.match(directive.operand)):

@@ -34,7 +34,7 @@ def _name_rules(
 ) -> tuple[dict[str, tuple[LaunchRule, ...]], list[Problem]]:
     """Return each module's rules with the names of parameters, and everything that is wrong with them.
 
-    A rule of an entry with a ``*`` is for those of its modules that declare the kernel.
+    A rule of an entry with a ``*`` applies to those of its modules that declare the kernel.
     """
     found: dict[str, tuple[LaunchRule, ...]] = {}
     problems: list[Problem] = []
@@ -56,7 +56,7 @@ def _name_rules(
 
 
 def _parameter_names(declared: Declared, kernel: str) -> tuple[str, ...] | None:
-    """Return a kernel's parameters as its declarations agree on them; None if there is none, or it is overloaded."""
+    """Return the names of a kernel's parameters if its declarations agree; None without one, or with overloads."""
     name = base_name(kernel)
     counts = declared.counts(name)
     return tuple(found.name for found in declared.parameters(name, *counts)) if len(counts) == 1 else None
@@ -88,8 +88,8 @@ def _unknown(stated: StatedRule, declared: Declared) -> Problem:
     return Problem(message, "list a source that declares it", stated.where)
 
 
-_CHUNK_GLOBALS: Final = "each chunk is a program with variables of its own; leave out chunk, or globals"
-_CHUNK_LINKED: Final = "chunk is for modules of one source; leave it out, and put instances into sources of their own"
+_CHUNK_GLOBALS: Final = "each chunk is a separate program with separate variables; leave out chunk, or globals"
+_CHUNK_LINKED: Final = "chunk is for modules of one source; leave it out, and put instances into separate sources"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class PlannedModule:
     jobs: tuple[CompileJob, ...]
     """What NVRTC compiles; at least one."""
     finishing: tuple[FinishJob, ...] = ()
-    """What is finished from one of these, all from the same, or linked from those of one architecture."""
+    """What is finished from one of these jobs, or linked from all of one architecture."""
     launch: tuple[LaunchRule, ...] = ()
     """How kernels are launched without brackets."""
 
@@ -127,7 +127,7 @@ class PlannedModule:
         return self.finishing[0].libraries if self.finishing else ()
 
     def toolchain(self, found: Toolchain) -> Toolchain:
-        """Return what of a toolchain has a part in the module; headers are looked through once for all its images."""
+        """Return the parts of a toolchain that the module uses. Headers are searched once for all its images."""
         return self.all_jobs[-1].toolchain(found)
 
     def built(self, entries: Mapping[ImageId, Entry], toolchain: Toolchain) -> BuiltModule:
@@ -169,7 +169,7 @@ def make_plan(manifest: Manifest, reader: SourceReader | None = None) -> tuple[P
 
 
 def _unknown_host_names(modules: Iterable[Module], sources: Mapping[str, SourceSet]) -> Iterator[str]:
-    """Yield a problem for each list of ``host_only`` with names that nothing has, in any module that states it."""
+    """Yield a problem for each list of ``host_only`` with names that occur in none of its modules."""
     stating: dict[tuple[str, ...], list[Module]] = defaultdict(list)
     for module in modules:
         stating[module.options.host_only].append(module)
@@ -200,7 +200,7 @@ def open_reader(manifest: Manifest) -> SourceReader:
 
 
 def learn(plan: Iterable[PlannedModule], failures: Iterable[tuple[Job, Exception]], reader: SourceReader) -> bool:
-    """Read sources again of which NVRTC refused what is the host's; return whether another plan follows from that."""
+    """Read sources again whose host code NVRTC refused. Return whether the plan has to be made again."""
     recipes = {planned.module.name: planned.module.recipe for planned in plan}
     learned = [reader.learn(recipes[job.module], error) for job, error in failures if isinstance(error, CompileError)]
     return any(learned)

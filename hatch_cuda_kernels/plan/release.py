@@ -51,7 +51,7 @@ def check_release(manifest: Manifest) -> list[str]:
 
 
 def _find_toolchain(manifest: Manifest) -> Toolchain:
-    """Return the toolchain found. Raises ToolchainError, with what the manifest asks for, without one."""
+    """Return the toolchain here. Raises ToolchainError, with the packages that the manifest needs, if there is none."""
     try:
         return find_toolchain()
     except ToolchainError as error:
@@ -68,7 +68,7 @@ def requirements(manifest: Manifest) -> list[str]:
 
 
 def _finisher(module: Module, root: Path, project: Project) -> Finisher:
-    """Return what finishes a module, as far as its source can be read: that it cannot is said when it is planned."""
+    """Return what finishes a module. For an unreadable source, which the plan reports, it is a guess by the options."""
     from hatch_cuda_kernels.compiler import read_recipe  # as above
 
     try:

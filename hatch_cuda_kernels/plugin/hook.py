@@ -93,7 +93,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             self._abort(error)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the temporary store once the wheel has it, and what was built if it must not be shipped."""
+        """Remove the temporary store once the wheel has it, and the wheel or sdist itself if nobody may ship it."""
         self._scratch_folders.close()
         artifact = Path(artifact_path)
         try:
@@ -231,7 +231,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     @cached_property
     def _options(self) -> Mapping[str, Any]:
-        """The hook's table for wheels, which may be another one than for sdists. Raises InputError if it is wrong."""
+        """The hook's table for wheels, which may differ from that for sdists. Raises InputError if it is wrong."""
         options: Mapping[str, Any] = self.config
         if self.target_name == "sdist":
             options = self._wheel_builder(self._root).config.hook_config.get(self.PLUGIN_NAME, options)

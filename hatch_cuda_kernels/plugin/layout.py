@@ -61,7 +61,7 @@ def _folders(selection: Selection, path: str | None) -> Iterator[str]:
 
 
 def _namespaces(selection: Selection) -> str:
-    """Return the folder of a package whose namespaces are the words of the project's name."""
+    """Return the folder of a package if the words of the project's name are its namespaces."""
     return re.sub(r"[-_.]+", "/", selection.project)
 
 
@@ -159,7 +159,7 @@ def _missing_path(selection: Selection, folder: str | None) -> str:
 
 
 class NotShippedError(InputError):
-    """The wheel has no module of the package that is to get the store, as far as other hooks do not bring it."""
+    """The wheel has no module of the package that is to get the store, unless another hook adds it later."""
 
 
 class Package(NamedTuple):
@@ -176,7 +176,7 @@ class Package(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Where an editable install has the store, relative to the project; empty if there is no such place."""
+        """The folder for the store of an editable install, relative to the project; empty if it cannot have one."""
         return next(iter(self.folders), "")
 
     @property
@@ -234,7 +234,7 @@ def keep_store_out(config: Any, package: Package, stores: Iterable[str]) -> None
 
 
 def check_editable(config: Any, package: Package) -> None:  # hatchling is untyped
-    """Raise InputError for a package that an editable install cannot have: the store would lie where none looks."""
+    """Raise InputError for a package whose store an editable install would put where no import looks."""
     if not package.folder:
         raise InputError(f"an editable install cannot import {package.name}, which only a wheel puts together")
     if len(package.folders) > 1 and not config.dev_mode_dirs:
@@ -248,9 +248,9 @@ def check_editable(config: Any, package: Package) -> None:  # hatchling is untyp
 def check_shipped(
     wheel: Path, package: Package, store: Iterable[str], selection: Selection, choose: Callable[[Selection], Package]
 ) -> None:
-    """Raise InputError if a wheel has not the store as it was built, or another package should have it.
+    """Raise InputError if a wheel does not have the store as it was built, or has it in the wrong package.
 
-    ``store`` are the names of the store's files. Hooks may have come after the package was chosen.
+    ``store`` are the names of the store's files. Hooks that run later may have changed the wheel.
     """
     with zipfile.ZipFile(wheel) as archive:
         names = [os.path.normpath(name).replace(os.sep, "/") for name in archive.namelist()]
@@ -273,8 +273,10 @@ def _check_store(names: Iterable[str], folder: str, store: Iterable[str]) -> Non
     built = {f"{folder}/{name}" for name in store}
     if foreign := sorted(there - built):
         raise InputError(
-            f"the wheel has {foreign[0]}, which is no part of the kernel store, in the store's folder; let "
+            f"the wheel has {foreign[0]} in the store's folder, which is not part of the store; let "
             "`force-include`, or the build hook that brings it, put it elsewhere"
         )
     if lost := sorted(built - there):
-        raise InputError(f"the wheel lacks {lost[0]}, for a build hook that comes after `{HOOK}` drops it; let it be")
+        raise InputError(
+            f"the wheel lacks {lost[0]}: a build hook that comes after `{HOOK}` drops it; let that hook keep it"
+        )

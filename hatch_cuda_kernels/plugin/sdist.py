@@ -1,4 +1,4 @@
-"""Proves of an sdist that a wheel with the kernels can be built from it, by asking hatchling what that wheel has."""
+"""Proves that a wheel with the kernels can be built from an sdist, by asking hatchling what that wheel has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdistCheck:
-    """What an sdist is held against."""
+    """What an sdist must have."""
 
     builder: Any
     """The sdist's; hatchling is untyped."""
@@ -50,7 +50,7 @@ class SdistCheck:
             raise InputError(f"no wheel could be built from the sdist: {problem}")
 
     def _forced(self) -> list[str]:
-        """Return what forced inclusions bring into the wheel, unless another hook may make it for each wheel anew."""
+        """Return what forced inclusions bring into the wheel; nothing if another hook may make it for each wheel."""
         root = os.path.abspath(self.builder.root) + os.sep  # noqa: PTH100
         config = self.wheel_builder(Path(root)).config
         sources = [] if config.hook_config.keys() - {HOOK} else config.force_include
@@ -80,7 +80,7 @@ class SdistCheck:
         return f"it has {broken[0]} as a link that leads out of it; put a file in its place" if broken else ""
 
     def _lost(self, file: str, build_data: Mapping[str, Any]) -> str:
-        """Return what became of a file or folder in the sdist, and what to write."""
+        """Return where a file or folder is in the sdist, or why it is missing, and what to write."""
         config, path = self.builder.config, Path(self.builder.root, file)
         if os.path.isabs(file):  # noqa: PTH117
             return f"{file} is outside of the project, where an sdist has nothing; build wheels from the project itself"
@@ -124,7 +124,7 @@ def wheel_inputs(manifest: Manifest, root: Path) -> dict[str, Path]:
 
 
 def plain_files(files: Mapping[str, Path], scratch: Path) -> dict[str, str]:
-    """Return files as hatchling takes forced inclusions, with a copy of each link: those may lead nowhere elsewhere."""
+    """Return files as hatchling's forced inclusions, with a copy of each link, which may be broken elsewhere."""
     forced = {}
     for count, (name, path) in enumerate(files.items()):
         source = shutil.copy2(path, scratch / str(count)) if path.is_symlink() else path
@@ -145,7 +145,7 @@ def _unpack(sdist: Path, folder: Path) -> Path:
 
 
 def _moving_setting(config: Any, file: str) -> str:
-    """Return the setting that has a path changed, as text."""
+    """Return the setting that changes a path, as text."""
     named = config.target_config.get("sources", config.build_config.get("sources", []))
     folders = {os.path.normpath(path).strip(os.sep) + os.sep if path else "" for path in named}
     moving = next(folder for folder in config.sources if file.replace("/", os.sep).startswith(folder))

@@ -181,7 +181,7 @@ def _folders(path: str, modules: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _rank(place: str) -> tuple[int, bool, str]:
-    """Return what sorts the modules of a package: outermost first, and what makes it a regular one first of these."""
+    """Return the sort key of a package's modules: outermost first, and ``__init__`` first among these."""
     return place.count("/"), not _is_init(place), place
 
 

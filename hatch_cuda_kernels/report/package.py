@@ -49,7 +49,7 @@ def total_size(package: str, files: Iterable[FileSize]) -> int:
 
 
 def add_packed(contents: Mapping[str, Any], files: Sequence[FileSize]) -> None:
-    """Add ``packed`` to what ``inspect --json`` prints: the bytes that an image or a module takes of the files."""
+    """Add ``packed`` to what ``inspect --json`` prints: the bytes of the files that an image or a module uses."""
     modules: dict[str, int] = {}
     for file in files:
         _, store, path = f"/{file.path}".rpartition(f"/{STORE_FOLDER}/")
@@ -64,7 +64,7 @@ def add_packed(contents: Mapping[str, Any], files: Sequence[FileSize]) -> None:
 
 
 def image_shares(files: Iterable[FileSize], contents: Mapping[str, Any]) -> dict[str, dict[ImageId, int]]:
-    """Return what each image takes of the file that holds it, by the file's path; the shares add up to the file's size.
+    """Return each image's share of the file that holds it, by the file's path; the shares add up to the file's size.
 
     Images that are compressed together share a block in proportion to their sizes. An image whose bytes are those of
     another one costs nothing.
@@ -145,7 +145,7 @@ class PackageFacts:
 
 
 def read_package(reader: StoreReader, timings: Timings | None = None) -> PackageFacts:
-    """Return what is known of a wheel, a folder or an import package whose store is open. Raises StoreError.
+    """Return the facts of a wheel, a folder or an import package whose store is open. Raises StoreError.
 
     Compile times come from ``timings``, or else from the disk cache of this machine, which knows those of images that
     were built here.

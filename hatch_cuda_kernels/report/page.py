@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import Promises
 
 
-#: Sorts of files, and what the legend calls them.
+#: Kinds of files, and their names in the legend.
 _KINDS: Final = {
     "cubin": "CUBIN",
     "ptx": "PTX",
@@ -56,7 +56,7 @@ _KINDS: Final = {
 }
 _OTHER_FILES: Final = "other files"
 _WHOLE_STORE: Final = "store"
-#: What compiles at run time read, and what the boxes are called.
+#: What compiles at run time read, and the names of its boxes.
 _SOURCES: Final = {SOURCE_FOLDER: "source", STANDARD_FILE: "standard headers"}
 
 

@@ -1,4 +1,4 @@
-"""The kernels of a project that is set up: the manifest of those that it has, or a first one."""
+"""The kernels of a project that ``init`` sets up: a manifest of those that exist, or a first kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_NAMED: Final = 3
 _NO_MODULE: Final = (
     "no module is in the manifest, and builds need one: mend a source or write its module, and run init again"
 )
-#: What C++ files are called in a folder that also holds Python's.
+#: Suffixes of C++ files in a folder that also has Python files.
 _SUFFIXES: Final = (".cu", ".cuh")
 
 
@@ -32,10 +32,10 @@ class KernelFiles(NamedTuple):
     """What becomes of a project's kernels."""
 
     files: dict[str, str]
-    """What is missing: a manifest, and a first kernel where a project has none."""
+    """The missing files: a manifest, and a first kernel if the project has none."""
     notes: tuple[str, ...]
     untried: tuple[str, ...] = ()
-    """The requirements for a trial of sources that were not tried."""
+    """The requirements to compile the sources that were not compiled."""
     changed: str = ""
     """The text that replaces the manifest's; empty if it stays."""
 
@@ -48,7 +48,7 @@ class KernelFiles(NamedTuple):
 
 
 def kernel_files(root: Path, manifest: Path, find: Callable[[], tuple[str, str]]) -> KernelFiles:
-    """Return the files of a project's kernels, and the manifest after a trial of what was not tried before."""
+    """Return the files of a project's kernels, and the manifest after a compile of the modules marked as not tried."""
     if manifest.is_file():
         return _retry(manifest)
     folder, imported = find()
@@ -70,7 +70,7 @@ def _retry(manifest: Path) -> KernelFiles:
 
 
 def _redraft(manifest: Path, before: str) -> KernelFiles:
-    """Return what becomes of a manifest without a module, none of whose sources compiled."""
+    """Return what becomes of a manifest without a module, because none of the sources compiled before."""
     drafted, notes, untried = manifest_of_sources(manifest.parent)
     if not drafted:
         return KernelFiles({}, (_NO_MODULE,))
@@ -84,7 +84,7 @@ def _redraft(manifest: Path, before: str) -> KernelFiles:
 
 
 def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return a manifest of the kernels below a folder, notes about its sources, and what it takes to try them.
+    """Return a manifest of the kernels below a folder, notes about its sources, and the requirements to compile them.
 
     Without kernels, all are empty.
     """
@@ -99,13 +99,13 @@ def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, 
 
 
 def _notes_and_requirements(found: Survey, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes about sources and a manifest's text, and the requirements for a trial of what was not tried."""
+    """Return notes about sources and a manifest's text, and the requirements to compile what was not compiled."""
     none = (_NO_MODULE,) if NO_MODULES in text.splitlines() else ()
     return (*_notes(found), *none), found.untried.requirements if found.untried and found.modules else ()
 
 
 def _notes(found: Survey) -> Iterator[str]:
-    """Yield what there is to say of sources."""
+    """Yield notes about the sources."""
     yield from (f"{source} is not in the manifest: {reason}" for source, reason in found.unlisted.items())
     for name, stated in found.modules.items():
         ends = found.open_ends.get(name, ())
@@ -120,7 +120,7 @@ def _notes(found: Survey) -> Iterator[str]:
 
 
 def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str, str]:
-    """Return the files of a first kernel, which lies beside the manifest: paths in there are relative to it."""
+    """Return the files of a first kernel. They are beside the manifest, whose paths are relative to it."""
     beside = manifest.parent.relative_to(root).as_posix()
     places = {
         "kernels.yaml": manifest.relative_to(root).as_posix(),
@@ -181,5 +181,5 @@ def _patterns(root: Path, files: Collection[PurePosixPath], included: Collection
 
 
 def _is_for_kernels(folder: Path) -> bool:
-    """Return whether a folder holds nothing that Python imports, where a change is none of the kernels."""
+    """Return whether a folder has no Python module, so that every change in it may be one of the kernels."""
     return next(folder.rglob("*.py"), None) is None

@@ -1,4 +1,4 @@
-"""Sets up projects that Hatch does not build: what is the same for all, and in short lines what each takes besides."""
+"""Sets up projects that Hatch does not build: what all need, and short steps for the rest."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:
-    """Return how to check a manifest, build the wheel and look into it; nothing of this once it was told (``done``).
+    """Return the commands that check a manifest, build the wheel and inspect it; none if ``done`` before.
 
-    Before that, ``init`` is run again with the requirements for what it could not try, and where the manifest has no
-    module. ``store`` is the folder that is compiled into before each build, for a back end whose builds run no code.
+    Before these, ``init`` runs again with the requirements that it lacked, or if the manifest has no module. ``store``
+    is the folder to compile into before each build, for a back end whose builds run no code.
     """
     if manifest.is_file() and NO_MODULES in manifest.read_text(encoding="utf-8").splitlines():
         return (f"{program(untried)} init",)
@@ -50,14 +50,14 @@ def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: 
 
 
 def program(requirements: Sequence[str] = ()) -> str:
-    """Return what runs this program, where an environment is made for each run also with more in it."""
+    """Return the command that runs this program. With uvx and pipx, it also installs the requirements."""
     return program_command(own("build"), requirements)
 
 
 def _missing_requirements(manifest: Path) -> tuple[list[str], bool]:
-    """Return what to install to compile a manifest here, and whether the compiler here is of another release.
+    """Return what to install to compile a manifest here, and whether a compiler of another release is here.
 
-    An environment that is made for each run lacks what this one has.
+    An environment that uvx or pipx makes for each run lacks what this one has.
     """
     try:
         found = load_manifest(manifest)
@@ -119,17 +119,17 @@ class _Step(NamedTuple):
     file: str = ""
     """Where the lines are added."""
     mark: str = ""
-    """What the file has if that was done in other words."""
+    """Text in the file that shows that the step was done, maybe in other words."""
 
 
 class _Backend(NamedTuple):
-    """What a build system takes."""
+    """What a build system needs."""
 
     builds: bool
-    """Whether its builds can compile kernels, and so require what compiles."""
+    """Whether its builds can compile kernels, and so require the compiler."""
     steps: tuple[_Step, ...] = ()
     files: Mapping[str, str] = {}
-    """Files that do it where there are none of their names; the steps are for a project that has them."""
+    """Files to write if they do not exist; the steps are for a project that has them."""
     watched: tuple[str, ...] = ()
     """Its own files that builds depend on."""
 
@@ -138,7 +138,7 @@ _BEFOREHAND: Final = _Step(
     "this back end has no hook: compile the kernels before each, as below, or let Hatch build it:",
     ("PROGRAM init --backend hatchling",),
 )
-#: By what the name of a back end begins with. SHIPPED stands for the lines that ship the kernels.
+#: Back ends by how their names begin. SHIPPED stands for the lines that ship the kernels.
 _BACKENDS: Final[dict[str, _Backend]] = {
     "setuptools": _Backend(
         builds=True,
@@ -255,7 +255,7 @@ def join_other(
 
 
 def _package(root: Path, project: str, find_package: Callable[[Path, str | None], tuple[str, str]]) -> tuple[str, str]:
-    """Return folder and import name of the package: as Hatch finds it, else of a folder called like the project."""
+    """Return folder and import name of the package: as Hatch finds it, else a folder with the project's name."""
     try:
         return find_package(root, None)
     except InputError:
@@ -273,7 +273,7 @@ def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
 
 
 def _manifest_in_line(pattern: str) -> str:
-    """Return the line of a MANIFEST.in for a pattern of files. It has no quotes, and sets of letters in brackets."""
+    """Return the line of a MANIFEST.in, which has no quotes, and takes brackets for sets, for a pattern of files."""
     pattern = re.sub(r"[\s\[\]]", "?", pattern)
     folder = pattern.removesuffix("/**")
     return f"include {pattern}" if folder == pattern else f"graft {folder}"

@@ -62,7 +62,7 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, 
 
 
 def _new(root: Path, name: str | None) -> Scaffold:
-    """Make a new project, which is then one that lacks what every project lacks."""
+    """Make a new project."""
     project = _project_name(name or root.name)
     package = re.sub(r"[-.]", "_", project).lower()
     _check_package(package, project)

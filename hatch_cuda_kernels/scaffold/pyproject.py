@@ -73,7 +73,7 @@ def add_package(
     tables = [("# kernels.yaml says what to compile. This line alone turns it on.", TABLE, "")] if table else []
     if package:
         lines = f'include = ["{package}", "{package}.*"]'
-        tables.append(("# What else is here, such as kernels, is no package.", _FIND, lines))
+        tables.append(("# Other folders here, such as kernels, are not packages.", _FIND, lines))
     if direct:
         what = "# hatch-cuda-kernels is named by where it was installed from. An index takes names only."
         tables.append((what, _DIRECT, "allow-direct-references = true"))
@@ -133,7 +133,7 @@ def _plain(name: str) -> str:
 
 
 def _needs_direct_references(document: Any) -> bool:
-    """Return whether Hatch has to be told that a dependency may name a place; if there is a table, it is told so."""
+    """Return whether a new table must allow direct references; an existing table is changed here."""
     listed = [*document["project"].get("dependencies", ()), *_optional(document)]
     if document["build-system"].get("build-backend") != HATCH or not any(" @ " in text for text in listed):
         return False
@@ -144,7 +144,7 @@ def _needs_direct_references(document: Any) -> bool:
 
 
 def _written_table(document: Any, *names: str) -> Any:
-    """Return a table below ``tool`` that has a heading of its own; None for one that is not there, or only implied."""
+    """Return a table below ``tool`` that has a heading; None for a missing or an implied one."""
     table = document.get("tool", {})
     for name in names:
         table = table.get(name, {})
@@ -195,7 +195,7 @@ def with_hatch(text: str) -> str:
 
 
 def check_tables(data: dict[str, Any]) -> None:
-    """Raise InputError for a project without what every change is about."""
+    """Raise InputError for a project without the tables that every change needs."""
     if "name" not in data.get("project", {}):
         raise InputError("pyproject.toml has no [project] table with a name; add one first")
     if not isinstance(data.get("build-system", {}).get("requires"), list):
@@ -213,7 +213,7 @@ def _python_note(stated: str | None) -> Iterable[str]:
 
 
 def _check(text: str, extra: str, tables: Sequence[str]) -> None:
-    """Raise InputError unless the text says what it should: some layouts of the file defeat the change."""
+    """Raise InputError unless the change shows in the text: some layouts of the file prevent it."""
     try:
         data = tomllib.loads(text)
         done = hook_table(data.get("tool", {}).get("hatch", {})) is not None or TABLE not in tables

@@ -39,29 +39,29 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest, Module
 
 
-#: Behind the name of a module that was not tried, in a manifest.
+#: The comment behind the name of a module that was not compiled, in a manifest.
 _MARK: Final = "not tried yet: run init again where its compiler is installed"
 #: The line of a manifest without a module, which no command reads.
 NO_MODULES: Final = "modules: {}"
 _NO_INSTANCE: Final = (
-    "all its kernels are templates ({}), and no launch tells their arguments; list them under instances:"
+    "all its kernels are templates ({}), and no launch shows their arguments; list the instances under instances:"
 )
 _MOST_NAMED: Final = 3
 
 
 class _ModuleDraft(NamedTuple):
-    """What the text of a source tells of its module."""
+    """A source's module, as far as its text shows it."""
 
     name: str
     stated: dict[str, Any]
     open_ends: tuple[str, ...]
-    """What the text does not tell, such as the arguments of a template."""
+    """What the text does not show, such as the arguments of a template."""
     templates: tuple[str, ...]
-    """Kernels that nothing lists, if there is no other kernel."""
+    """The templates without instances, if the source has no other kernel."""
 
 
 class _Untried(NamedTuple):
-    """Why nothing was compiled, and what it takes."""
+    """Why nothing was compiled, and the requirements to compile it."""
 
     reason: str
     requirements: tuple[str, ...]
@@ -112,7 +112,7 @@ def _unlisted_line(source: str, reason: str) -> str:
 
 
 def is_unlisted_line(line: str, sources: Iterable[str]) -> bool:
-    """Return whether a line of a manifest is such a line of one of the sources, and no other comment."""
+    """Return whether a line of a manifest says that one of these sources is not listed."""
     return line.startswith(tuple(_unlisted_line(source, "") for source in sources))
 
 
@@ -137,7 +137,7 @@ def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mappi
 
 
 def _draft(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
-    """Return what the text of a source tells: folders, whether it has host code, instances."""
+    """Return a source's module as its text shows it: folders, options, instances."""
     options = NvrtcOptions(include=tuple(include_folders(root, source, files)))
     ported = port(root, [source], options)
     module = ported.modules[0]
@@ -188,7 +188,7 @@ class _Fault(NamedTuple):
 
 
 def try_modules(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[str]) -> Survey:
-    """Return a survey after a compile of its modules; as it is, with the reason, where that cannot be tried."""
+    """Compile the modules of a survey; return it with the results, or with the reason why that is impossible here."""
     if not found.modules:
         return found
     manifest = _manifest_of(root, head, found.modules)
@@ -210,7 +210,7 @@ def try_modules(root: Path, head: Mapping[str, Any], found: Survey, files: Seque
 def _find_refusals(
     root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]], files: Sequence[str]
 ) -> dict[str, str]:
-    """Compile modules, take out instances that are refused, add the sources that define what they lack.
+    """Compile modules, remove refused instances, and add the sources that define missing symbols.
 
     What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
     """
@@ -240,7 +240,7 @@ def _arches(head: Mapping[str, Any], stated: Mapping[str, Any]) -> list[SmArch]:
 def _retarget(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool:
     """State the architectures that have the instructions that others lack; return whether that changes anything.
 
-    What an older architecture is refused for, it is refused for on all that do not have it.
+    An instruction that one architecture lacks is refused for all that lack it.
     """
     before = _arches(head, stated)
     owners = lacking_targets(log)
@@ -320,7 +320,7 @@ _MARKED: Final = re.compile(rf"  (?P<name>\w+):  # {_MARK}")
 
 
 class _Retry(NamedTuple):
-    """A manifest's text afterwards, and what came of the modules that had not been tried."""
+    """A manifest's text after a retry, and the results of the modules that were retried."""
 
     text: str
     found: Survey

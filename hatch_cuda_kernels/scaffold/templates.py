@@ -181,14 +181,14 @@ def ci_text(files: Collection[str]) -> str:
 
 
 class Scaffold(NamedTuple):
-    """What was done: files created, additions to files, files kept as they were; and what is left to do."""
+    """What was done: files created, additions to files, files kept; and what is left to do."""
 
     created: tuple[str, ...]
     changed: tuple[str, ...]
     kept: tuple[str, ...]
     notes: tuple[str, ...]
     steps: tuple[str, ...]
-    """What the project's build system takes besides."""
+    """What else the project's build system needs."""
     next: tuple[str, ...]
     """Commands; none if nothing was done."""
 

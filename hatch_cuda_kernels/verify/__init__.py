@@ -42,10 +42,10 @@ CHECKS: Final[dict[str, Callable[[Subject], Outcome]]] = {
 
 
 def verify_store(reader: StoreReader, demands: Demands | None = None, *, wheel: Path | None = None) -> Verification:
-    """Run every check on a store and return the results. Needs no GPU, and NVRTC only for ``rebuild``.
+    """Run every check on a store and return the results. Only ``rebuild`` needs NVRTC, and nothing needs a GPU.
 
     ``wheel`` is the file the store was unpacked from. Raises InputError for demands that cannot be met: an unknown
-    check to skip, a driver without devices, or a folder to keep a rebuild in that there is already, or no rebuild.
+    check to skip, a driver without devices, ``keep`` without a rebuild or with a folder that exists.
     """
     demands = demands or Demands()
     unknown = sorted(demands.skip - CHECKS.keys())

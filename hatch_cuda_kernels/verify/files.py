@@ -1,4 +1,4 @@
-"""Checks of the store's files: they are there, unchanged, where a build puts them, and of the shipped sources."""
+"""Checks of the store's files: all are there, unchanged, where a build puts them, and no others."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 def _place_problems(subject: Subject) -> Iterator[Problem]:
-    """Yield a problem for each image that is not where a build puts it, and for what else a pack holds.
+    """Yield a problem for each image that is not where a build puts it, and for anything else in a pack.
 
-    Where an image or an index cannot be read, other checks say so, and places are not told.
+    Yields nothing if an image or an index cannot be read: other checks report that.
     """
     if subject.unread or any(image.data is None for image in subject.images):
         return
@@ -61,7 +61,7 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
 
 
 def _new_images(subject: Subject, module: str, places: dict[str, Stored]) -> dict[str, StoredImage]:
-    """Return a module's images that no module before has, by digest."""
+    """Return the images that no earlier module has, by digest."""
     new: dict[str, StoredImage] = {}
     for image in subject.module_images(module):
         if image.record.sha256 not in places:
@@ -72,7 +72,7 @@ def _new_images(subject: Subject, module: str, places: dict[str, Stored]) -> dic
 def _pack_problems(
     subject: Subject, pack: str, images: Sequence[StoredImage], places: dict[str, Stored]
 ) -> Iterator[Problem]:
-    """Note the place of each image of a pack, and yield what is in the pack besides."""
+    """Note the place of each image of a pack, and yield what else is in the pack."""
     data, at = (subject.reader.folder / pack).read_bytes(), 0
     for block in blocks(NewImage(image.record, image.data or b"") for image in images):
         stored = block[0].record.stored
@@ -113,7 +113,7 @@ def check_files(subject: Subject) -> Outcome:
 
 
 def _sources(subject: Subject, index: ModuleIndex) -> dict[Path, str]:
-    """Return what a module's sources need of the store: its files, and what they are called."""
+    """Return the files of the store that a module's sources need, with their names."""
     root, folder = subject.reader.source_root(index.module), subject.reader.folder
     return {root / name: name for name in index.files} | (
         {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
@@ -131,7 +131,7 @@ def _store_files(subject: Subject) -> list[str]:
 
 
 def _stray_files(subject: Subject, paths: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each file that no index lists, unless one that cannot be read may do so."""
+    """Yield a problem for each file that no index lists. An unreadable index may list any file of its module."""
     unread = subject.unread | ({SOURCE_FOLDER} if subject.unread else set())
     modules = {index.module for index in subject.modules}
     for path in sorted(paths):
@@ -155,7 +155,7 @@ def check_digests(subject: Subject) -> Outcome:
 
 
 def _digest_problems(folder: Path) -> Iterator[str]:
-    """Yield what ``digests.json`` says otherwise of the store's own files."""
+    """Yield how ``digests.json`` differs from the store's own files."""
     path = folder / DIGESTS_FILE
     there, written = path.read_bytes() if path.is_file() else None, digests_text(folder)
     if there is None:

@@ -41,7 +41,7 @@ _TRUTH: Final = {"true": "1", "false": "0"}
 
 
 def can_mean(name: str, lowered: str) -> bool:
-    """Return whether a lowered name may be that of a kernel or variable with this name."""
+    """Return whether a kernel or variable with this name may have this lowered name."""
     word = base_name(name).rpartition("::")[2]
     if name == lowered or not word or "(" in name:  # a cast names an overload
         return True
@@ -74,7 +74,7 @@ def _code(argument: str) -> str | None:
 
 
 def _arguments(name: str) -> Iterator[str]:
-    """Yield the arguments of a template's name, up to one with brackets of its own."""
+    """Yield the arguments of a template's name, up to the first that has brackets."""
     for argument in name.partition("<")[2].removesuffix(">").split(","):
         if any(bracket in argument for bracket in "<>()[]{}'\""):
             return
@@ -139,7 +139,7 @@ def check_kernels(subject: Subject) -> Outcome:
 
 
 def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
-    """Yield what shows without a compiler that a line is not the kernel's own."""
+    """Yield what is wrong with the lines of ``kernels.tsv``, as far as it shows without a compiler."""
     images, lines = subject.module_images(index.module), subject.module_lines(index.module)
     called = [(image, _keys_in_image(image, lines)) for image in images if image.readable is not None]
     for line in lines:
@@ -159,7 +159,7 @@ def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 
 def _type_problems(line: KernelLine) -> Iterator[str]:
-    """Yield what shows that a kernel's types or names of parameters are not its own."""
+    """Yield how the types and names of parameters contradict the kernel's symbol."""
     own = function_parameters(line.lowered) if plain_name(line.lowered) else None
     if line.types and not (sizes_agree(line.params, line.types) and own in {None, line.types}):
         listed = ", ".join(line.types)
@@ -169,9 +169,9 @@ def _type_problems(line: KernelLine) -> Iterator[str]:
 
 
 def _keys_in_image(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
-    """Return the keys of the lines that name something as a build names it in this image.
+    """Return the keys of the lines whose names a build would give to symbols of this image.
 
-    What no name expression stands for is named after its symbol, and after that alone where overloads share a name.
+    A kernel without a name expression is named after its symbol; overloads keep the whole symbol.
     """
     own, named = image.record.lowered, names_by_key(image.index.names)
     lowered = {line.key: own.get(line.key, line.lowered) for line in lines}

@@ -80,7 +80,7 @@ def _table_problems(subject: Subject) -> Iterator[Problem]:
 
 
 def _other_lines(subject: Subject) -> Iterator[Problem]:
-    """Write ``kernels.tsv`` again from the kernels it lists, and yield its first line that is another one."""
+    """Write ``kernels.tsv`` again from the kernels it lists, and yield the first line that differs."""
     modules = sorted({line.module for line in subject.lines})
     listed = (ListedModule(module, subject.kernels(module), subject.variables(module)) for module in modules)
     written = kernels_text(listed).encode().splitlines(keepends=True)
@@ -121,7 +121,7 @@ def _listing_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 
 def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
-    """Write the index and its details again from what was read of them; readers ignore what they do not need."""
+    """Write the index and its details again, and yield what differs: readers ignore what they do not need."""
     summed = index._replace(images=tuple(image.with_summary() for image in index.images))
     resources = {image.file: image.resources for image in index.images if image.kind == "cubin"}
     lowered = {image.file: image.lowered for image in index.images if image.renames}
@@ -138,7 +138,7 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 
 def _file_problems(index: ModuleIndex) -> Iterator[str]:
-    """Yield what is compiled or linked and is not shipped."""
+    """Yield the sources and libraries that are not shipped, or listed twice."""
     for source in index.sources:
         if source not in index.files:
             yield f"the source {source} is not among the shipped files"
@@ -152,7 +152,7 @@ def _file_problems(index: ModuleIndex) -> Iterator[str]:
 
 
 def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
-    """Yield each fact of an index that does not fit the others in it."""
+    """Yield each contradiction between the facts of an index."""
     yield from _list_problems(index)
     yield from _file_problems(index)
     first = subject.by_name.get(listed_module(index.module), index)
@@ -205,7 +205,7 @@ def _list_problems(index: ModuleIndex) -> Iterator[str]:
 
 
 def _is_rule(data: dict[str, Any]) -> bool:
-    """Return whether a launch rule can be read: what it says is the author's choice."""
+    """Return whether a launch rule can be read. What it says is the author's choice."""
     rule = LaunchRule.from_json(data)
     try:
         rule.python_texts(rule.names, dict.fromkeys(placeholders(rule.kernel), "1"))

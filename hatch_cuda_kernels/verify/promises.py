@@ -1,4 +1,4 @@
-"""Checks of what was promised: devices and driver, PTX that assembles for them, spills, size."""
+"""Checks of the promises: devices and driver, PTX that assembles for them, spills, size."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _in_module(problem: Problem, index: ModuleIndex) -> Problem:
 
 
 def check_size(subject: Subject) -> Outcome:
-    """Check the size of the wheel; without a wheel, that of the store, if a size is demanded."""
+    """Check the size of the wheel. Without a wheel, check the store if the user demands a size."""
     asked, promised = subject.demands.max_size, subject.promises.max_wheel_size
     limit = promised if asked is None else asked
     if limit is None:

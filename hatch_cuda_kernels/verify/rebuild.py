@@ -237,7 +237,7 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
 
 
 def _compile(plan: list[_Recompile]) -> dict[int, Compiled | Exception]:
-    """Do the jobs, those that finish after what they start from, and return what each gave, by its identity."""
+    """Run the jobs, finishing jobs last, and return what each gave, by its identity."""
     jobs = {id(again.job): again.job for again in plan}
     outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
     ready: dict[int, Job] = {}
@@ -268,7 +268,7 @@ def _differences(again: _Recompile, outcomes: Mapping[int, Compiled | Exception]
 def _rebuild_modules(
     subject: Subject, plan: list[_Recompile], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
 ) -> Iterator[_RebuiltModule]:
-    """Yield each module of which all images were made again, with all that a store keeps of it."""
+    """Yield each module whose images were all compiled again, with what a store keeps of it."""
     by_module: dict[str, list[_Recompile]] = {}
     for again in plan:
         by_module.setdefault(again.job.module, []).append(again)
@@ -286,7 +286,7 @@ def _rebuild_modules(
 
 
 def _missing_modules(subject: Subject, rebuilt: Sequence[_RebuiltModule]) -> Iterator[Problem]:
-    """Yield the problem that modules are left out, so that the store cannot be compared."""
+    """Yield a problem if modules are missing, so that the store cannot be compared."""
     done = {module.index.module for module in rebuilt}
     left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)
     if left_out or not rebuilt:

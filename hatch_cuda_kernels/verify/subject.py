@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
-    """What to prove beyond the promises that the store records, or in their place."""
+    """What to prove besides the promises that the store records, or instead of them."""
 
     devices: tuple[ComputeCapability, ...] = ()
     driver: tuple[int, int] | None = None
@@ -133,7 +133,7 @@ _BUILD: Final = re.compile(r"\d+\.\d+\.\d+(?:\+[0-9a-f]+)?")
 
 
 def _malformed(index: ModuleIndex, folder: str) -> str:
-    """Return what no build would write in an index, empty if nothing; then the checks can rely on the rest."""
+    """Return what no build would write in an index, empty if the checks can rely on it."""
     options = NvrtcOptions.from_canonical(index.options)
     if index.module != folder:
         return f"it belongs to the module {index.module!r}, not to {folder!r}"
@@ -224,7 +224,7 @@ def _rows(text: str) -> tuple[tuple[str, ...], ...]:
 
 #: The damage of an image whose file is not there.
 MISSING: Final = "missing"
-#: The fix for what only a change of the finished files can have caused.
+#: The fix for damage that only a change of the finished files can cause.
 REBUILD: Final = "build the wheel again, and change nothing in it afterwards"
 
 
@@ -338,7 +338,7 @@ def _symbol(line: KernelLine) -> Symbol:
 
 
 def common_problems(found: Iterable[tuple[str, str]]) -> Iterator[Problem]:
-    """Yield one problem for each message, with every module that it is about: files may be needed by many."""
+    """Yield one problem for each message, with every module that it concerns."""
     modules: dict[str, list[str]] = {}
     for message, module in found:
         modules.setdefault(message, []).append(module)

@@ -64,7 +64,7 @@ _MOST_NAMES: Final = 3
 
 
 class _MemberFacts(NamedTuple):
-    """What the directory, or a local header, says of a member."""
+    """What the directory or a local header says about a member."""
 
     name: bytes
     flags: int
@@ -80,13 +80,13 @@ class _MemberFacts(NamedTuple):
     """Where in the file the entry ends."""
 
     def differences(self, other: _MemberFacts) -> list[str]:
-        """Return the names of the facts that are not those of another entry."""
+        """Return the names of the facts that differ from another entry's."""
         shared = self._fields[: self._fields.index("needed")]
         return [field for field in shared if getattr(self, field) != getattr(other, field)]
 
 
 class _Row(NamedTuple):
-    """A member's entry in the directory, and what is said of it there alone."""
+    """A member's entry in the directory, with what only the directory says."""
 
     entry: _MemberFacts
     offset: int
@@ -113,7 +113,7 @@ class _Directory(NamedTuple):
 
 
 def _archive_problems(path: Path) -> Iterator[str]:
-    """Yield what readers of an archive would not agree about, or would not take; ``zipfile`` has opened it before."""
+    """Yield what readers of an archive disagree about or refuse. ``zipfile`` must have opened it before."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             yield from _problems(data)
@@ -146,7 +146,7 @@ def _end_of(data: mmap.mmap) -> int:
 
 
 def _directory(data: mmap.mmap, at: int) -> tuple[_Directory | None, list[str]]:
-    """Return what the record at the end says of the directory, and what is odd in it."""
+    """Return where the record at the end says that the directory is, and the problems of that record."""
     _, disk, first_disk, here, rows, size, start, _ = _END.unpack_from(data, at)
     short = _Directory(start, size, rows, at)
     disks, counts, located = {disk, first_disk}, {here, rows}, at - _LOCATOR.size
@@ -196,7 +196,7 @@ def _header(data: mmap.mmap, at: int) -> _MemberFacts | None:
 
 
 def _with_zip64(extra: bytes, numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """Return numbers with those of the ZIP64 field in their place.
+    """Return numbers, each replaced by that of the ZIP64 field if it has one.
 
     Raises ValueError unless the field has just these, or repeats numbers that need none, as some writers do.
     """
@@ -245,7 +245,7 @@ def _gap_problem(data: mmap.mmap, start: int, end: int) -> str:
 
 
 def _member_problems(data: mmap.mmap, row: _Row) -> Iterator[str]:
-    """Yield what is said of one member that its readers take differently, or refuse."""
+    """Yield what readers of a member disagree about or refuse."""
     entry, header = row.entry, _header(data, row.offset)
     yield from _name_problems(entry)
     if row.disk or row.comment:
@@ -268,7 +268,7 @@ def _member_problems(data: mmap.mmap, row: _Row) -> Iterator[str]:
 
 
 def _kind_problems(row: _Row) -> Iterator[str]:
-    """Yield what makes some readers take a member for another thing than a file, or a folder."""
+    """Yield why some readers do not take a member for a file or a folder."""
     mode, is_folder = row.attributes >> 16, row.entry.name.endswith(b"/")
     expected = stat.S_IFDIR if is_folder else stat.S_IFREG
     if is_folder and row.entry.size:
@@ -319,7 +319,7 @@ def _data_problems(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator
 
 
 def _group_by_message(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield one message for all members that it is about."""
+    """Yield each message once, with the members that it concerns."""
     members: dict[str, list[str]] = {}
     for name, message in found:
         members.setdefault(message, []).append(name)
@@ -428,7 +428,7 @@ def _duplicate_members(names: Sequence[str]) -> Iterator[str]:
 
 
 def _ambiguous_paths(names: Sequence[str]) -> Iterator[str]:
-    """Yield the paths that only some systems tell from others, and those that are both a file and a folder."""
+    """Yield the paths that some systems take for the same, and those that are both a file and a folder."""
     spelled: dict[str, tuple[str, bool]] = {}
     for name in names:
         path = key = ""
@@ -446,7 +446,7 @@ def _ambiguous_paths(names: Sequence[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _fold(part: str) -> str:
-    """Return one spelling for all that some system takes for the same name.
+    """Return one spelling for all names that some system takes for the same.
 
     macOS folds case, composes letters or takes them apart, and skips invisible ones; Windows folds case, and drops dots
     and spaces at the end.
@@ -456,10 +456,10 @@ def _fold(part: str) -> str:
 
 
 def _names_unfit_for_windows(names: Sequence[str]) -> Iterator[str]:
-    """Yield the names that Windows has no file of, or takes for another file's."""
+    """Yield the names that Windows refuses, or takes for another file's."""
     for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
         if _NOT_ON_WINDOWS.search(part):
-            yield f"{part!r} is no file's name on Windows, or another file's"
+            yield f"{part!r} cannot be a file on Windows, or names another file there"
 
 
 def _place_problems(names: Sequence[str]) -> Iterator[str]:
@@ -498,13 +498,13 @@ def check_record(subject: Subject) -> Outcome:
 
 
 def _installed_rows(folder: Path, prefix: str) -> dict[str, tuple[str, str]]:
-    """Return what RECORD has to say of each of the store's files."""
+    """Return the row that RECORD must have for each of the store's files."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {prefix + path.relative_to(folder).as_posix(): _row(path.read_bytes()) for path in files}
 
 
 def _member_rows(wheel: Path) -> dict[str, tuple[str, str]]:
-    """Return what RECORD has to say of each member of a wheel. It says nothing of itself, nor of its signatures."""
+    """Return the row that RECORD must have for each member of a wheel, but for itself and its signatures."""
     members = {}
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

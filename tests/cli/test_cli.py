@@ -244,7 +244,7 @@ def test_a_build_for_what_is_no_architecture(word, advice, capsys):
     """The message says how one is written, or where the manifest goes."""
     with pytest.raises(SystemExit):
         main(["build", "--arch", "sm_90", word])
-    assert f"'{word}' is no architecture that CUDA compiles for; {advice}" in capsys.readouterr().err
+    assert f"'{word}' is not an architecture that CUDA compiles for; {advice}" in capsys.readouterr().err
 
 
 def test_failed_build_is_status_1(capsys, make_project, tmp_path):

@@ -104,7 +104,7 @@ REFUSED = {
         "front_end: ptx starts from PTX, which cannot be linked; write front_end: lto"
     ),
     "chunk: 1, sources: [kernels/blend.cu, kernels/tables.cu]": (
-        "chunk is for modules of one source; leave it out, and put instances into sources of their own"
+        "chunk is for modules of one source; leave it out, and put instances into separate sources"
     ),
     "source: kernels/tree.cu, libraries: [cudadevrt], arches: [sm_80, compute_90]": (
         "compute_90 is PTX, which is linked from LTO-IR, and cudadevrt has none; list real architectures only, under "

@@ -358,7 +358,7 @@ HIDDEN = r"a member \S+__init__.py that is not in its directory: some installers
 OTHERWISE = rf"{INIT}: its local header and the directory do not agree"
 UNREADABLE = f"{INIT}: it cannot be read"
 KIND = f"{INIT}: it is marked as a link, or as another thing than its name says"
-WINDOWS = "is no file's name on Windows, or another file's"
+WINDOWS = "cannot be a file on Windows, or names another file there"
 #: How an archive is damaged, and what ``verify`` says.
 ARCHIVE_DAMAGES = {
     "data in front": (prefixed, BEFORE),
