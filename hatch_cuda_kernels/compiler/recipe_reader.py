@@ -177,7 +177,7 @@ def _read_unit(  # noqa: PLR0913, PLR0917 - private
         fresh = sorted({*whole.outside}.difference(shown.outside))
         own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
         if not own:
-            return whole, passed
+            return replace(whole, origin=None), passed
         asked += own
 
 

@@ -30,7 +30,7 @@ from hatch_cuda_kernels.cpp.macros import (
     parse_definition,
     texts_of,
 )
-from hatch_cuda_kernels.cpp.parser import Reading, parse, read_alone
+from hatch_cuda_kernels.cpp.parser import ReadBefore, Reading, parse, read_alone
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken, TextError, brace_macros
 from hatch_cuda_kernels.cpp.unit import (
     Branches,
@@ -65,6 +65,7 @@ __all__ = [
     "Macro",
     "MacroTable",
     "MacroToken",
+    "ReadBefore",
     "Reading",
     "Run",
     "SourceFile",

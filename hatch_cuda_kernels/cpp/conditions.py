@@ -16,13 +16,14 @@ from hatch_cuda_kernels.cpp.lexer import is_identifier, is_number, lex_with_plac
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive
     from hatch_cuda_kernels.cpp.macros import Macro
 
     #: Which definitions of a macro may hold; None among them that it has none. Nothing is known of no definitions.
     LookUp = Callable[[str], tuple[Macro | None, ...]]
+    Reached = Mapping[str, tuple[Macro | None, ...]]
 
 __all__ = ["evaluate"]
 
@@ -77,7 +78,7 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
 
     A condition that no preprocessor takes is unknown, too: where it counts, the compiler says so.
     """
-    tokens = _tokens(directive.operand)
+    tokens, names = _tokens(directive.operand)
     word = directive.word.removeprefix("el")
     if directive.word in {"elifdef", "elifndef"}:  # before C++23, compilers may skip it
         return None
@@ -86,13 +87,40 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
             return None
         is_defined = _is_defined(tokens[0].text, look_up)
         return is_defined if is_defined is None or word == "ifdef" else not is_defined
-    outcomes = {_outcome(tokens, choice) for choice in _choices(tokens, look_up)}
+    reached: dict[str, tuple[Macro | None, ...]] = {}
+    waiting = [*names]
+    makes_names = False
+    for name in waiting:
+        if name not in reached:
+            found = reached[name] = look_up(name)
+            for one in found:
+                if one is not None:
+                    waiting += one.words
+                    makes_names |= one.makes_names
+    if makes_names:  # of which nothing is known yet
+        return _value(tokens, reached, look_up)
+    return _known_value(directive.operand, (*reached.items(),))
+
+
+@lru_cache(maxsize=1 << 14)
+def _known_value(operand: str, reached: tuple[tuple[str, tuple[Macro | None, ...]], ...]) -> bool | None:
+    """Return the value of a condition by all macros that it leads to."""
+    known = dict(reached)
+    return _value(_tokens(operand)[0], known, known.__getitem__)
+
+
+def _value(
+    tokens: Sequence[MacroToken], reached: Mapping[str, tuple[Macro | None, ...]], look_up: LookUp
+) -> bool | None:
+    outcomes = {_outcome(tokens, choice) for choice in _choices(reached, look_up)}
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
 @lru_cache(maxsize=1 << 15)
-def _tokens(operand: str) -> tuple[MacroToken, ...]:
-    return tuple(MacroToken(token.text, token.is_spaced) for token in lex_with_places(operand))
+def _tokens(operand: str) -> tuple[tuple[MacroToken, ...], tuple[str, ...]]:
+    """Return the tokens of a condition, and its words."""
+    tokens = tuple(MacroToken(token.text, token.is_spaced) for token in lex_with_places(operand))
+    return tokens, tuple(token.text for token in tokens if is_identifier(token.text))
 
 
 def _is_defined(name: str, look_up: LookUp) -> bool | None:
@@ -101,15 +129,8 @@ def _is_defined(name: str, look_up: LookUp) -> bool | None:
     return states.pop() if len(states) == 1 else None
 
 
-def _choices(tokens: Sequence[MacroToken], look_up: LookUp) -> list[LookUp]:
+def _choices(reached: Reached, look_up: LookUp) -> list[LookUp]:
     """Return one look-up for each way in which the macros of a condition may be defined."""
-    reached: dict[str, tuple[Macro | None, ...]] = {}
-    waiting = [token.text for token in tokens if is_identifier(token.text)]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached[name] = look_up(name)
-            waiting += [word for one in reached[name] if one is not None for word in one.words]
     several = [name for name, found in reached.items() if len(found) > 1]
     ways = 1
     for name in several:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate, islice, pairwise, zip_longest
+from sys import intern
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _directives(number: str = _NUMBER, string: str = _STRING) -> re.Pattern[str]
     return re.compile(rf"{between}(?:{directive}|\Z)", re.ASCII)
 
 
+_WORD: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _SPLICE: Final = re.compile(r"\\\r*+\n")
 #: A raw string, or what else a quote may stand in, in a text whose lines are not joined.
 _JOINT: Final = r"\\\r*+\n"
@@ -86,6 +88,7 @@ _GROUP_BEGINS: Final = frozenset({"if", "ifdef", "ifndef"})
 _GROUP_GOES_ON: Final = frozenset({"elif", "elifdef", "elifndef", "else", "endif"})
 
 
+@lru_cache(maxsize=1 << 16)
 def is_identifier(token: str) -> bool:
     """Return whether a token is an identifier or a keyword."""
     return (token[0].isalpha() or token[0] in "_$") and token[-1] not in "\"'" and token.isascii()
@@ -125,7 +128,7 @@ def lex(text: str) -> list[str]:
     if 'R"' in text:
         found = [match[1] for match in _TOKENS_AND_RAW.finditer(text) if match[1]]
     else:
-        found = [*filter(None, _TOKENS.findall(text))]
+        found = [*map(intern, filter(None, _TOKENS.findall(text)))]  # most of a text is a few words
     return found if _DIGRAPHS.keys().isdisjoint(found) else [_DIGRAPHS.get(token, token) for token in found]
 
 
@@ -137,6 +140,11 @@ def lex_with_places(text: str) -> list[Token]:
         for found in pattern.finditer(text)
         if found[1]
     ]
+
+
+@lru_cache(maxsize=1 << 15)
+def _lexed(text: str) -> tuple[str, ...]:
+    return tuple(lex(text))
 
 
 class Directive(NamedTuple):
@@ -166,10 +174,15 @@ class Directive(NamedTuple):
         operand = self.operand.strip()
         return operand[1:].partition('"' if operand[0] == '"' else ">")[0] if operand[:1] in {'"', "<"} else ""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The tokens of the operand."""
+        return _lexed(self.operand)
+
     def tokens(self) -> list[Token]:
         """Return the tokens of the operand, with their places in the joined text."""
         base = self.joined_end - len(self.operand)
-        return [token._replace(start=base + token.start) for token in lex_with_places(self.operand)]
+        return [Token(text, base + start, is_spaced) for text, start, is_spaced in lex_with_places(self.operand)]
 
 
 class SourceFile:
@@ -183,6 +196,8 @@ class SourceFile:
         self.joined: Final = "".join(text[start:end] for start, end in islice(pairs, 0, None, 2))
         """The text with the lines joined that end in a backslash."""
         self._removed: Final = [0, *accumulate(end - start for start, end in cuts)]
+        self._tokens: Final[dict[int, list[str]]] = {}
+        self._words: Final[dict[int, frozenset[str]]] = {}
         self._starts: Final = [start for start, _ in cuts]
         self._joints: Final = [start - gone for (start, _), gone in zip(cuts, self._removed, strict=False)]
 
@@ -228,7 +243,7 @@ class SourceFile:
         found = []
         for match in self._lines_with_directives(_directives()):
             start, end = match.start("hash") - 1, match.end() - 1
-            span = self.place(start), self.place(end - 1) + 1
+            span = (self.place(start), self.place(end - 1) + 1) if self._joints else (start, end)
             found.append(Directive(match["word"], match["operand"], *span, start, end))
         return tuple(found)
 
@@ -277,8 +292,16 @@ class SourceFile:
 
     def tokens(self, run: int) -> list[str]:
         """Return the tokens of a run, the one before the directive of that index."""
-        start, end = self._runs[run]
-        return lex(self.joined[start:end])
+        if run not in self._tokens:
+            start, end = self._runs[run]
+            self._tokens[run] = lex(self.joined[start:end])
+        return self._tokens[run]
+
+    def words(self, run: int) -> frozenset[str]:
+        """Return the words of a run, those in comments and literals among them."""
+        if run not in self._words:
+            self._words[run] = frozenset(map(intern, _WORD.findall(self.joined, *self._runs[run])))
+        return self._words[run]
 
     def starts(self, run: int) -> list[int]:
         """Return where each token of a run begins."""
@@ -305,11 +328,11 @@ class SourceFile:
             raise UnbalancedError(self, directive.start, f"#{directive.word} without #endif")
         return following
 
-    @property
+    @cached_property
     def guard(self) -> str:
         """The macro that tells whether the file was read before; empty without one. Raises UnbalancedError."""
         first = next((at for at, one in enumerate(self.directives) if one.word != "pragma"), 0)
-        names = [(one.word, [token.text for token in one.tokens()[:1]]) for one in self.directives[first : first + 2]]
+        names = [(one.word, one.texts[:1]) for one in self.directives[first : first + 2]]
         if [word for word, _ in names] != ["ifndef", "define"] or names[0][1] != names[1][1]:
             return ""
         last = first

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, lex_with_places
@@ -61,7 +63,8 @@ def texts_of(tokens: Iterable[MacroToken]) -> list[str]:
     return found
 
 
-class Macro(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Macro:
     """One definition of a macro."""
 
     name: str
@@ -72,16 +75,28 @@ class Macro(NamedTuple):
     file: str = ""
     """The file that defines it; empty for an option, and for what a compiler defines."""
     offset: int = 0
+    words: frozenset[str] = field(init=False, compare=False)
+    """The identifiers of its text."""
+    makes_names: bool = field(init=False, compare=False)
+    """Whether ``##`` may make names that it does not have."""
+
+    def __post_init__(self) -> None:
+        texts = [token.text for token in self.body]
+        rest = self.parameters[-1:] if self.parameters and self.is_variadic else ()
+        makes = any(
+            text == "##" and not (texts[max(at - 1, 0)] == "," and (*texts[at + 1 : at + 2],) == rest)  # ``, ##rest``
+            for at, text in enumerate(texts)
+        )
+        object.__setattr__(self, "words", frozenset(filter(is_identifier, texts)))
+        object.__setattr__(self, "makes_names", makes)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.file, self.offset))
 
     @property
     def is_known(self) -> bool:
         """Whether a compile does not decide what it stands for."""
         return self.body != (UNKNOWN_VALUE,)
-
-    @property
-    def words(self) -> frozenset[str]:
-        """The identifiers of its text."""
-        return frozenset(token.text for token in self.body if is_identifier(token.text))
 
 
 def parse_definition(directive: Directive, file: SourceFile) -> Macro | None:
@@ -94,6 +109,7 @@ def parse_define(name: str, value: str | None) -> Macro | None:
     return _parse(f"{name} {'1' if value is None else value}", "", 0)
 
 
+@lru_cache(maxsize=1 << 14)
 def _parse(text: str, file: str, offset: int) -> Macro | None:
     tokens = lex_with_places(text)
     if not tokens or not is_identifier(tokens[0].text):
@@ -172,6 +188,17 @@ class MacroTable:
             if since <= time:
                 return found
         return self._at_first(name)
+
+    def reached(self, words: Iterable[str], time: int) -> dict[str, tuple[Macro | None, ...]]:
+        """Return the definitions that may hold at a time of words, and of all words that these lead to."""
+        found: dict[str, tuple[Macro | None, ...]] = {}
+        waiting = [*words]
+        for name in waiting:
+            if name not in found and name in self.names:
+                found[name] = self.at(name, time)
+                for one in found[name]:
+                    waiting += () if one is None else one.words
+        return found
 
     def changed(self, since: int, until: int) -> dict[str, tuple[Macro | None, ...]]:
         """Return the macros that mean something else after a time than before, and what."""

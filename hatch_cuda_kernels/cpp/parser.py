@@ -6,7 +6,9 @@ code is written in, and neither changes where the declaration ends.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp.declarations import Declaration
 from hatch_cuda_kernels.cpp.heads import (
@@ -23,7 +25,7 @@ from hatch_cuda_kernels.cpp.heads import (
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
 from hatch_cuda_kernels.cpp.macros import MacroTable
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, TextError, brace_macros
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, TranslationUnit
+from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, Run, TranslationUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -31,12 +33,12 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.declarations import Kind
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.stream import StreamToken
-    from hatch_cuda_kernels.cpp.unit import Visit
+    from hatch_cuda_kernels.cpp.unit import Item, Visit
 
     #: Is told of each inclusion the scope in which it stands; False for one inside a declaration or a body.
     Included = Callable[[Inclusion, Declaration | None, bool], None]
 
-__all__ = ["Reading", "parse", "read_alone"]
+__all__ = ["ReadBefore", "Reading", "parse", "read_alone"]
 
 #: Keywords that begin nothing in an initialiser.
 _NOT_IN_VALUES: Final = frozenset({"operator", "requires"})
@@ -49,15 +51,20 @@ _BEHIND_PARAMETERS: Final = frozenset(
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 
 
-class Reading(NamedTuple):
+@dataclass(eq=False)
+class Reading:
     """One way to read a file, and what it declares."""
 
     stream: Stream
     declarations: list[Declaration]
 
-    def __iter__(self) -> Iterator[Declaration]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Declaration]:
         """Yield all declarations, those inside others among them."""
-        return (one for declaration in self.declarations for one in declaration)
+        return iter(self._all)
+
+    @cached_property
+    def _all(self) -> list[Declaration]:
+        return [one for declaration in self.declarations for one in declaration]
 
 
 class _FragmentError(Exception):
@@ -68,18 +75,91 @@ class _FragmentError(Exception):
         self.names: Final = names
 
 
+class _Way:
+    """How a file is read: which runs and branches count, and with which macros. Equal ways give equal declarations."""
+
+    def __init__(self, visit: Visit, macros: MacroTable, bracing: frozenset[str]) -> None:
+        self.visit: Final = visit
+        self._macros: Final = macros
+        self._bracing: Final = bracing
+
+    @cached_property
+    def inclusions(self) -> list[Inclusion]:
+        """The files that are included, in order."""
+        return [item for item, _ in self._items if isinstance(item, Inclusion)]
+
+    @cached_property
+    def _items(self) -> list[tuple[Item, int]]:
+        """All items in order, those in branches among them, each with the depth of these."""
+        found: list[tuple[Item, int]] = []
+        waiting: list[tuple[Item, int]] = [(item, 0) for item in reversed(self.visit.items)]
+        while waiting:
+            item, depth = waiting.pop()
+            found.append((item, depth))
+            if isinstance(item, Branches):
+                inner = [one for branch in item.branches for one in branch]
+                waiting += ((one, depth + 1) for one in reversed(inner))
+        return found
+
+    @cached_property
+    def shape(self) -> tuple[object, ...]:
+        """The runs, and what stands between them."""
+        return tuple(
+            item.number
+            if isinstance(item, Run)
+            else item.visit.file.name
+            if isinstance(item, Inclusion)
+            else (depth, item.conditions, tuple(map(len, item.branches)))
+            for item, depth in self._items
+        )
+
+    @cached_property
+    def meanings(self) -> tuple[object, ...] | None:
+        """What the words of each run may mean that are macros; None where ``##`` may make any of them."""
+        found: list[object] = []
+        for item, _ in self._items:
+            words = self.visit.file.words(item.number) & self._macros.names if isinstance(item, Run) else ()
+            if isinstance(item, Run) and words:
+                meant = self._macros.reached(words, item.time)
+                if any(one is not None and one.makes_names for known in meant.values() for one in known):
+                    return None
+                there = frozenset(pair for pair in meant.items() if pair[1] != (None,))
+                found.append((there, self._bracing.intersection(meant)))
+        return tuple(found)
+
+
+class ReadBefore:
+    """What files declare, as they were read in other units."""
+
+    def __init__(self) -> None:
+        self._known: Final[dict[SourceFile, list[tuple[_Way, Reading]]]] = {}
+
+    def find(self, way: _Way) -> Reading | None:
+        """Return what a file declares that was read in the same way."""
+        for other, reading in self._known.get(way.visit.file, ()):
+            if other.shape == way.shape and other.meanings == way.meanings is not None:
+                return reading
+        return None
+
+    def add(self, way: _Way, reading: Reading) -> None:
+        """Note what a file declares."""
+        known = self._known.setdefault(way.visit.file, [])
+        if not known or way.meanings is not None:
+            known.append((way, reading))
+
+
 def parse(
-    unit: TranslationUnit, is_read: Callable[[str], bool] = lambda _: True
+    unit: TranslationUnit, is_read: Callable[[str], bool] = lambda _: True, before: ReadBefore | None = None
 ) -> tuple[list[Reading], frozenset[str]]:
     """Return what the files of a unit declare, and the names of files that stand inside declarations of others.
 
     Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for brackets without their
-    counterpart.
+    counterpart. What was read ``before`` is not read again.
     """
     fragments: set[str] = set()
     while True:
         try:
-            return _UnitParser(unit, fragments, is_read).read()
+            return _UnitParser(unit, fragments, is_read, before or ReadBefore()).read()
         except _FragmentError as error:
             fragments.update(error.names)
 
@@ -97,7 +177,10 @@ def read_alone(file: SourceFile) -> Iterator[Declaration]:
 class _UnitParser:
     """Reads the files of a unit, each in the scope in which it is included."""
 
-    def __init__(self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
+    def __init__(
+        self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool], before: ReadBefore
+    ) -> None:
+        self._before: Final = before
         self._unit: Final = unit
         self._fragments: Final = fragments
         self._is_read: Final = is_read
@@ -117,7 +200,21 @@ class _UnitParser:
     def _visit(
         self, visit: Visit, scope: Declaration | None, *, is_root: bool
     ) -> Iterator[tuple[Visit, Declaration | None]]:
-        """Read a file in its scope; yield what it includes, with the scopes of that."""
+        """Read a file in its scope, unless it was read so; yield what it includes, with the scopes of that."""
+        way = _Way(visit, self._unit.macros, self._bracing)
+        names = {one.visit.file.name for one in way.inclusions}
+        is_shared = scope is None and not is_root and names.isdisjoint(self._fragments)
+        known = self._before.find(way) if is_shared else None
+        if known is not None:
+            self._readings.append(known)
+            yield from ((one.visit, None) for one in way.inclusions)
+        else:
+            yield from self._read(way, scope, is_root=is_root, is_shared=is_shared)
+
+    def _read(
+        self, way: _Way, scope: Declaration | None, *, is_root: bool, is_shared: bool
+    ) -> Iterator[tuple[Visit, Declaration | None]]:
+        visit = way.visit
         scopes: dict[int, Declaration | None] = {}
         inside: set[int] = set()
 
@@ -128,7 +225,8 @@ class _UnitParser:
                 inside.add(id(found.visit))
 
         inclusions: dict[int, Visit] = {}
-        for stream in Stream.readings(visit, self._unit.macros, self._bracing, self._fragments):
+        streams = Stream.readings(visit, self._unit.macros, self._bracing, self._fragments)
+        for stream in streams:
             try:
                 self._read_stream(stream, scope, included, is_root=is_root)
             except TextError as error:
@@ -139,6 +237,8 @@ class _UnitParser:
                     raise
                 raise _FragmentError([visit.file.name]) from error
             inclusions |= {id(found.visit): found.visit for found in stream.inclusions}
+        if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
+            self._before.add(way, self._readings[-1])
         for key, inner in inclusions.items():
             if key in scopes and key not in inside:
                 yield inner, scopes[key]
@@ -183,6 +283,7 @@ class _Parser:
             "requires": self._constraint,
         }
         """How a declaration goes on, by its next token."""
+        self._telling: Final = frozenset({*self._steps, *CLASS_KEYS, "{", "}", ";"})
 
     def scope(self, parent: Declaration | None, *, is_open: bool) -> list[Declaration]:
         """Read declarations up to the brace that closes a scope, which is left to be read, or to the file's end."""
@@ -224,8 +325,16 @@ class _Parser:
         return False
 
     def _next(self) -> str:
-        token = self._cursor.peek()
-        return "" if token is None else token.text
+        """Return the text of the next token; empty at the end."""
+        cursor = self._cursor
+        return cursor.waiting[-1].text if cursor.waiting or cursor.pull() else ""
+
+    def _take_plain(self, head: Head) -> None:
+        """Take all tokens that are next and say nothing of how a declaration goes on."""
+        waiting, top, tokens = self._cursor.waiting, head.top, head.tokens
+        while waiting and waiting[-1].text not in self._telling and waiting[-1].text[0] != "#":
+            top.append(len(tokens))
+            tokens.append(waiting.pop())
 
     def _take(self, head: Head, *, is_top: bool = True) -> StreamToken:
         """Take the next token into a head; an inclusion there is part of the declaration."""
@@ -242,15 +351,13 @@ class _Parser:
 
     def _group(self, head: Head) -> tuple[int, int]:
         """Take a bracket that is next, and all up to the one that closes it; return their places in the head."""
-        first, take, add = len(head.tokens), self._cursor.take, head.tokens.append
+        first, cursor, add = len(head.tokens), self._cursor, head.tokens.append
         waiting = [_CLOSING[self._take(head, is_top=False).text]]
         while waiting:
-            token = take()
-            if token is None or token.text[0] == "#":  # rarely; most tokens of a text are read here
-                self._cursor.put_back([token] if token is not None else [])
-                token = self._take(head, is_top=False)
+            if (cursor.waiting or cursor.pull()) and cursor.waiting[-1].text[0] != "#":
+                add(token := cursor.waiting.pop())  # most tokens of a text are read here
             else:
-                add(token)
+                token = self._take(head, is_top=False)
             text = token.text
             if text in OPENING:
                 waiting.append(_CLOSING[text])
@@ -286,6 +393,7 @@ class _Parser:
     def _declaration(self, parent: Declaration | None) -> Declaration:
         head = Head()
         while True:
+            self._take_plain(head)
             text = self._next()
             if text == "}" or not text:
                 break

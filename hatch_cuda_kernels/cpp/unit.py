@@ -218,9 +218,9 @@ class _UnitReader:
             if macro is not None:
                 self._define(macro.name, macro)
         elif directive.word == "undef":
-            for token in directive.tokens()[:1]:
-                self._define(token.text, None)
-        elif directive.word == "pragma" and [token.text for token in directive.tokens()] == ["once"]:
+            for name in directive.texts[:1]:
+                self._define(name, None)
+        elif directive.word == "pragma" and directive.texts == ("once",):
             self._once[-1].add(file.name)
             self._open.add(file.name)
         elif directive.word in {"include", "include_next", "import"}:

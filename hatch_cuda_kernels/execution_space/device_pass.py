@@ -13,9 +13,7 @@ from hatch_cuda_kernels.cpp import (
     InclusionError,
     MacroTable,
     MacroToken,
-    SourceFile,
     TextError,
-    TranslationUnit,
     UnbalancedError,
     evaluate,
     parse,
@@ -42,7 +40,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading
+    from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_source import ChangeKind
     from hatch_cuda_kernels.includes import Closure
@@ -133,14 +131,12 @@ def as_device_pass(
 
 def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, str | None]]) -> DeviceSource:
     """Return a closure of which something is cut, and that has just been read."""
-    texts = {closure.program_name: closure.source, **dict(closure.headers)}
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
     edits: dict[str, list[Edit]] = defaultdict(list)
     for name, start, end, text, drops_pragmas in made.edits:
         edits[name].append(Edit(start, end, text, drops_pragmas=drops_pragmas))
-    shown = {name: Edited(origin.files[name], (*origin.edits[name], *found)) for name, found in edits.items()}
-    texts |= {name: edited.text for name, edited in shown.items()}
+    shown = {name: Edited(origin.files[name], (*origin.edits[name], *found)).text for name, found in edits.items()}
     gone = {*made.host_headers}
     if gone:
         taken = {
@@ -154,16 +150,14 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
         }
     cut = replace(
         DeviceSource.of(closure, made),
-        source=texts[closure.program_name],
-        headers=tuple((name, texts[name]) for name, _ in closure.headers),
+        source=shown.get(closure.program_name, closure.source),
+        headers=tuple((name, shown.get(name, text)) for name, text in closure.headers),
         outside=tuple(name for name in closure.outside if name not in gone),
+        origin=origin.after(shown),
     )
-    if not closure.clocks:
+    if not closure.clocks or cut.origin is None:
         return cut
-    files = {name: SourceFile(name, shown[name].text) if name in shown else file for name, file in origin.files.items()}
-    first = [*filter(files.__contains__, closure.pre_include), closure.program_name]
-    names = {name: {} if name in shown else origin.targets.get(name, {}) for name in files}
-    return replace(cut, clocks=tuple(find_clocks(files, first, origin._replace(targets=names).target, define)))
+    return replace(cut, clocks=tuple(find_clocks(cut.origin, (*closure.pre_include, closure.program_name), define)))
 
 
 def _read_device_pass(
@@ -176,7 +170,7 @@ def _read_device_pass(
     """
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
-    files = {**origin.others(closure.headers), **origin.files}
+    files = {**origin.files}
     if before is not None and {name: file.text for name, file in files.items()} == before.texts:
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
     define, std, host_only = options.define, options.std, options.host_only
@@ -185,13 +179,8 @@ def _read_device_pass(
     guards = {file.guard for name, file in files.items() if name.startswith(VIRTUAL_ROOT)}  # the project's own names
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in guards))
 
-    def resolve(file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
-        name = origin.target(file, directive)
-        return [name] if name in files else []
-
-    start = (*(name for name in closure.pre_include if name in files), closure.program_name)
-    unit = TranslationUnit.read(files, start, resolve, macros)
-    readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
+    unit = origin.read((*closure.pre_include, closure.program_name), macros)
+    readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT), origin.before)
     passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
     passed.found = _cut(passed, levels, host_only)
     return passed

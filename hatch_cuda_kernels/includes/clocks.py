@@ -14,7 +14,6 @@ from hatch_cuda_kernels.cpp import (
     MacroTable,
     MacroToken,
     Run,
-    TranslationUnit,
     UnbalancedError,
     lex,
     parse_define,
@@ -24,9 +23,10 @@ from hatch_cuda_kernels.libraries import is_toolkit_macro
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Directive, Item, SourceFile
+    from hatch_cuda_kernels.cpp import Item, SourceFile
+    from hatch_cuda_kernels.includes.closure import Origin
 
 __all__ = ["clocks_of_option", "find_clocks"]
 
@@ -45,30 +45,20 @@ class _Counting(NamedTuple):
     run: Run
 
 
-def find_clocks(
-    files: Mapping[str, SourceFile],
-    start: Iterable[str],
-    target: Callable[[SourceFile, Directive], str],
-    define: Iterable[tuple[str, str | None]] = (),
-) -> list[str]:
+def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str, str | None]] = ()) -> list[str]:
     """Return what of a source and its headers would make each build another, with its place.
 
     A macro must be used to do so. What conditions such as ``#ifndef __CUDACC_RTC__`` keep from NVRTC does not count.
-    ``target`` returns the file that a directive includes, if it is one of these.
     """
+    files = origin.files
     spells = any("__DATE__" in one.joined or "__TIME" in one.joined for one in files.values())
     pastes = any("##" in one.joined for one in files.values())
     if not spells and not (pastes and any(_BEGINNING.search(one.joined) for one in files.values())):
         return []
-
-    def resolve(file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
-        name = target(file, directive)
-        return [name] if name in files else []
-
     given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
     macros = MacroTable({_NVRTC.name: (_NVRTC,), **given}, is_toolkit_macro)
     try:
-        unit = TranslationUnit.read(files, start, resolve, macros)
+        unit = origin.read(start, macros)
     except (UnbalancedError, InclusionError):  # what is wrong with it is for NVRTC to say
         return []
     places = [place for visit in unit.roots for place in _places(visit.file, visit.items)]

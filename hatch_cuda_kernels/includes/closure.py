@@ -9,40 +9,45 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from hatch_cuda_kernels.digest import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Directive, Edit, SourceFile
+    from hatch_cuda_kernels.cpp import Directive, Edit, MacroTable, ReadBefore, SourceFile, TranslationUnit
 
 __all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "Closure", "DeviceLibrary", "LibraryKind", "Origin", "library_kind"]
 
 
 class Origin(NamedTuple):
-    """The project's texts of a closure as they were read, by name in memory, and how they change."""
+    """The texts of a closure as they were read, by name in memory, and how the project's change."""
 
     files: Mapping[str, SourceFile]
     edits: dict[str, tuple[Edit, ...]]
     """What gives headers their names in memory."""
     targets: Mapping[str, Mapping[int, str]]
     """What directives include, by where they begin."""
-    standard: Mapping[str, SourceFile]
-    """This package's standard headers."""
+    before: ReadBefore | None = None
+    """What the project's files declare, as other sources read them."""
 
-    def others(self, headers: Iterable[tuple[str, str]]) -> dict[str, SourceFile]:
-        """Return the headers in memory that are no project files."""
-        return {name: self.read(name, text) for name, text in headers if name not in self.files}
-
-    def read(self, name: str, text: str) -> SourceFile:
-        """Return a text taken apart, as it was before if nothing of it has changed."""
+    def after(self, texts: Mapping[str, str]) -> Origin:
+        """Return the same with some texts as they are now, whose directives spell the names in memory."""
         from hatch_cuda_kernels.cpp import SourceFile
 
-        found = self.files.get(name) or self.standard.get(name)
-        return found if found is not None and found.text == text else SourceFile(name, text)
+        files = {name: SourceFile(name, text) for name, text in texts.items()}
+        targets = {name: found for name, found in self.targets.items() if name not in files}
+        return self._replace(files={**self.files, **files}, targets=targets)
+
+    def read(self, start: Iterable[str], macros: MacroTable) -> TranslationUnit:
+        """Read those of some files that are in memory, and all they include. Raises UnbalancedError, InclusionError."""
+        from hatch_cuda_kernels.cpp import TranslationUnit
+
+        def resolve(file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
+            name = self.target(file, directive)
+            return [name] if name in self.files else []
+
+        return TranslationUnit.read(self.files, filter(self.files.__contains__, start), resolve, macros)
 
     def target(self, file: SourceFile, directive: Directive) -> str:
         """Return the name in memory of what a directive includes; as it is spelled for what is not the project's."""
-        found = self.targets.get(file.name, {}).get(directive.start)
-        operand = directive.operand.strip()
-        return found or operand[1:].partition({'"': '"', "<": ">"}.get(operand[:1], "\n"))[0]
+        return self.targets.get(file.name, {}).get(directive.start) or directive.header
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Mad
     known = [*texts]
     defined: dict[str, dict[tuple[object, ...], Macro]] = {}
     for macro in (*define, *(macro for text in known for macro in text.definitions)):
-        defined.setdefault(macro.name, {}).setdefault(macro[1:4], macro)
+        defined.setdefault(macro.name, {}).setdefault((macro.parameters, macro.is_variadic, macro.body), macro)
     definitions = {name: (*found.values(),) for name, found in defined.items()}
     blame = _Blame({text.file.name: text for text in known})
     operands: dict[tuple[object, ...], _Operand] = {}
@@ -129,16 +129,17 @@ def _probing(definitions: Mapping[str, Sequence[Macro]]) -> frozenset[str]:
 
 def _operands(text: SourceText, directive: Directive, probing: frozenset[str]) -> Iterator[_Operand]:
     """Yield what of a directive names a header by macros."""
-    if directive.word in {"include", "include_next", "import"}:
-        tokens = tuple(MacroToken(token.text, token.is_spaced) for token in directive.tokens())
-        if tokens and tokens[0].text[0] not in '"<':
-            yield _Operand(tokens, text.at(directive.start), is_probe=False)
-    elif directive.word in {"if", "elif"}:
-        tokens = tuple(MacroToken(token.text, token.is_spaced) for token in directive.tokens())
-        if any(token.text in probing for token in tokens):
-            for part in calls(tokens):
-                if any(token.text in probing for token in part) and not _is_spelled(part):
-                    yield _Operand(part, text.at(directive.start), is_probe=True)
+    is_include = directive.word in {"include", "include_next", "import"}
+    if is_include and directive.texts and directive.texts[0][0] not in '"<':
+        yield _Operand(_tokens(directive), text.at(directive.start), is_probe=False)
+    elif directive.word in {"if", "elif"} and not probing.isdisjoint(directive.texts):
+        for part in calls(_tokens(directive)):
+            if any(token.text in probing for token in part) and not _is_spelled(part):
+                yield _Operand(part, text.at(directive.start), is_probe=True)
+
+
+def _tokens(directive: Directive) -> tuple[MacroToken, ...]:
+    return tuple(MacroToken(token.text, token.is_spaced) for token in directive.tokens())
 
 
 def calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:

@@ -7,7 +7,7 @@ declare, brings its header, which is included before the source. What has which 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -17,8 +17,6 @@ from hatch_cuda_kernels.cpp import (
     Inclusion,
     InclusionError,
     Run,
-    SourceFile,
-    TranslationUnit,
     UnbalancedError,
     is_identifier,
 )
@@ -27,7 +25,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, MacroTable
+    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, SourceFile, TranslationUnit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.includes.project import Readings
@@ -255,17 +253,11 @@ class _Uses:
     @classmethod
     def of(cls, closure: Closure, aliases: Mapping[str, Chain], options: NvrtcOptions, readings: Readings) -> _Uses:
         uses = cls()
-        texts = {**dict(closure.headers), closure.program_name: closure.source}
-        read = partial(readings.of, SourceFile) if closure.origin is None else closure.origin.read
-        files = {name: read(name, text) for name, text in texts.items()}
-        start = (*(name for name in closure.pre_include if name in texts), closure.program_name)
-
-        def resolve(_file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
-            name = directive.header
-            return [name] if name in files else []
-
+        origin = closure.origin
+        assert origin is not None  # noqa: S101 - of all that was just read
+        macros = libraries.macros_of_nvrtc(options.std, options.define)
         try:
-            unit = TranslationUnit.read(files, start, resolve, libraries.macros_of_nvrtc(options.std, options.define))
+            unit = origin.read((*closure.pre_include, closure.program_name), macros)
         except (UnbalancedError, InclusionError):  # NVRTC will refuse it
             return uses
         uses.outside.update(directive.header for _, directive in unit.unresolved)
@@ -317,7 +309,7 @@ def _is_included(use: str | Chain, known: Collection[str]) -> bool:
 
 def _asked(directive: Directive) -> Iterator[str]:
     """Yield the macros of which a condition asks whether they are defined."""
-    tokens = [token.text for token in directive.tokens()]
+    tokens = directive.texts
     yield from tokens[: directive.word.endswith("def")]
     for at in (at for at, token in enumerate(tokens) if token == "defined"):  # noqa: S105 - no password
         yield from filter(is_identifier, tokens[at + 1 : at + 3])
@@ -328,17 +320,23 @@ def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> froze
     found = {*_uses_in(file.tokens(number), firsts)}
     for directive in file.directives[number : number + 1]:
         if directive.word == "define":
-            found.update(_uses_in([token.text for token in directive.tokens()][1:], firsts))
+            found.update(_uses_in(directive.texts[1:], firsts))
     at: int | None = number if number < len(file.directives) else None
     while at is not None and file.directives[at].word in _CONDITIONS:  # all conditions of a group are asked at once
-        found.update(_uses_in([token.text for token in file.directives[at].tokens()], firsts))
+        found.update(_uses_in(file.directives[at].texts, firsts))
         at = file.groups.get(at)
     return frozenset(found)
 
 
-def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[str | Chain]:
+@lru_cache(maxsize=64)
+def _telling(firsts: frozenset[str]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return the words that may ask for a header, those with which qualified names begin, and both."""
     words, roots = libraries.telling_words(), libraries.namespaces() | firsts
-    wanted = words | roots
+    return words, roots, words | roots
+
+
+def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[str | Chain]:
+    words, roots, wanted = _telling(firsts)
     for at in compress(range(len(tokens)), map(wanted.__contains__, tokens)):
         before = tokens[at - 1] if at else ""
         is_global = before == "::"
@@ -364,4 +362,4 @@ def _chain(tokens: Sequence[str], at: int) -> Chain:
     while at + 1 < len(tokens) and tokens[at] == "::" and is_identifier(tokens[at + 1]):
         names.append(tokens[at + 1])
         at += 2
-    return (*names, "(") if tokens[at : at + 1] == ["("] else tuple(names)
+    return (*names, "(") if [*tokens[at : at + 1]] == ["("] else tuple(names)

@@ -94,12 +94,8 @@ def once_in_source(file: SourceFile) -> tuple[Edit, ...]:
     )
 
 
-def _words(line: Directive) -> str:
-    return " ".join(token.text for token in line.tokens())
-
-
 def _is_once(line: Directive) -> bool:
-    return line.word == "pragma" and _words(line) == "once"
+    return line.word == "pragma" and line.texts == ("once",)
 
 
 def _guard(file: SourceFile, lines: Sequence[Directive], groups: dict[int, int]) -> str:
@@ -108,19 +104,19 @@ def _guard(file: SourceFile, lines: Sequence[Directive], groups: dict[int, int])
         return ONCE
     if len(lines) < 2 or lines[1].word != "define":
         return ""
-    words = _words(lines[0]).split()
+    words = lines[0].texts
     macro = ""
     if lines[0].word == "ifndef" and words:
         macro = words[0]
-    elif lines[0].word == "if" and words[:2] == ["!", "defined"]:
+    elif lines[0].word == "if" and words[:2] == ("!", "defined"):
         macro = words[2] if len(words) == 3 else words[3] if len(words) == 5 else ""
-    defined = _words(lines[1]).split()[:1]
+    defined = lines[1].texts[:1]
     last = len(file.directives) - 1
-    return macro if macro and [macro] == defined and groups.get(0) == last and not file.tokens(last + 1) else ""
+    return macro if macro and (macro,) == defined and groups.get(0) == last and not file.tokens(last + 1) else ""
 
 
 def _is_idle(line: Directive) -> bool:
-    return line.word == "" or (line.word == "pragma" and _words(line) in _IDLE)
+    return line.word == "" or (line.word == "pragma" and " ".join(line.texts) in _IDLE)
 
 
 def _idle_group(body: Sequence[Directive], groups: dict[int, int], start: int) -> int | None:

@@ -12,7 +12,7 @@ import posixpath
 from glob import has_magic
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cpp import Edited, parse_define
+from hatch_cuda_kernels.cpp import Edited, SourceFile, parse_define
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
@@ -26,8 +26,6 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
-
-    from hatch_cuda_kernels.cpp import SourceFile
 
 
 __all__ = ["read_closure"]
@@ -64,14 +62,18 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
     names = {name: path for name, path in names.items() if path in reader.wanted}
     if reader.problems:
         raise InputError("\n".join(dict.fromkeys(reader.problems)))
-    origin = reader.origin(start, {name: outer.standard.text(name).file for name in plain.standard})
-    shown = {name: reader.shown(name, origin) for name in origin.files}
-    in_memory = {VIRTUAL_ROOT + path: shown[VIRTUAL_ROOT + path] for path in reader.wanted}
-    in_memory |= {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
-    in_memory |= {name: outer.standard.text(name).text for name in plain.standard}
+    standard = {name: outer.standard.text(name) for name in plain.standard}
+    others = {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
+    origin = reader.origin(
+        start,
+        {name: SourceFile(name, text) for name, text in others.items()}
+        | {name: header.file for name, header in standard.items()},
+    )
+    in_memory = {VIRTUAL_ROOT + path: reader.shown(path, origin) for path in reader.wanted} | others
+    in_memory |= {name: header.text for name, header in standard.items()}
     program = VIRTUAL_ROOT + start
     return Closure(
-        source=shown[program],
+        source=reader.shown(start, origin),
         program_name=program,
         headers=tuple(sorted(in_memory.items())),
         files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),
@@ -82,7 +84,7 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
         standard=tuple(sorted(plain.standard)),
         named=tuple(sorted(plain.named)),
         asked=tuple(sorted(plain.asked)),
-        clocks=tuple(find_clocks(origin.files, [*filter(origin.files.get, forced), program], origin.target, define)),
+        clocks=tuple(find_clocks(origin, (*forced, program), define)),
         origin=origin,
     )
 
@@ -215,22 +217,22 @@ class _Reader:
         found = self._named_by_macros()
         return outside | (found.names | found.spelled) - spellings.keys()
 
-    def origin(self, start: str, standard: Mapping[str, SourceFile]) -> Origin:
+    def origin(self, start: str, others: Mapping[str, SourceFile]) -> Origin:
         """Return the texts as they were, and how they change."""
         program = VIRTUAL_ROOT + start
         found = Origin(
-            {VIRTUAL_ROOT + path: self.text(path).file for path in self.done},
+            {**others, **{VIRTUAL_ROOT + path: self.text(path).file for path in self.done}},
             {VIRTUAL_ROOT + path: one.edits for path, one in self.done.items()},
             {VIRTUAL_ROOT + path: one.targets for path, one in self.done.items()},
-            standard,
+            self.project.before,
         )
         if start in self.wanted:
             found.edits[program] = (*found.edits[program], *once_in_source(found.files[program]))
         return found
 
-    def shown(self, name: str, origin: Origin) -> str:
+    def shown(self, path: str, origin: Origin) -> str:
         """Return a file as NVRTC is shown it."""
-        known = self.done[name.removeprefix(VIRTUAL_ROOT)]
+        known, name = self.done[path], VIRTUAL_ROOT + path
         edits = origin.edits[name]
         return known.text if len(edits) == len(known.edits) else Edited(origin.files[name], edits).text
 

@@ -12,7 +12,16 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp import Edit, Edited, Macro, SourceFile, is_identifier, lex_with_places, parse_definition
+from hatch_cuda_kernels.cpp import (
+    Edit,
+    Edited,
+    Macro,
+    ReadBefore,
+    SourceFile,
+    is_identifier,
+    lex_with_places,
+    parse_definition,
+)
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.project import ProjectFiles, Readings, normalize, wandering
@@ -349,6 +358,8 @@ class Project:
     ) -> None:
         self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)
         self.readings: Final = readings or Readings()
+        self.before: Final = ReadBefore()
+        """What files declare, as sources read them."""
         self._texts: Final[dict[str, SourceText]] = {}
         self._renamers: Final[dict[tuple[str, ...], Renamer]] = {}
         self._renamed: Final[dict[tuple[str, tuple[str, ...]], Renamed]] = {}

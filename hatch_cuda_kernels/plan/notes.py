@@ -202,11 +202,12 @@ def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list
 def _missing_of_unit(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
     """Yield the missing headers of a source, and of the headers that it includes unconditionally."""
     texts = dict(unit.headers)
-    waiting, seen = [(unit.program_name, unit.source)], {unit.program_name}
+    missing = {name for name in unit.outside if not _is_there(name, toolchain)}
+    waiting, seen = [(unit.program_name, unit.source)] if missing else [], {unit.program_name}
     while waiting:
         file, text = waiting.pop()
         for name in _unconditional_includes(text):
-            if name in unit.outside and not _is_there(name, toolchain):
+            if name in missing:
                 yield _problem(file.removeprefix(VIRTUAL_ROOT), text, name, toolchain)
             elif name in texts and name not in seen:
                 seen.add(name)

@@ -229,7 +229,7 @@ class _Page:
         """Return a directive that holds for NVRTC, or does not, and is what it was for others."""
         at = bisect_left(self._file.directives, edit.start, key=lambda one: one.start)
         directive = self._file.directives[at]
-        texts = [token.text for token in directive.tokens()]
+        texts = directive.texts
         asked = directive.operand.strip() if not directive.word.endswith("def") else texts[0]
         asked = " ".join(asked.split()) if "/*" not in asked and "//" not in asked else " ".join(texts)
         if directive.word.endswith("def"):

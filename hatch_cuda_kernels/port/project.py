@@ -117,7 +117,7 @@ def _kernel_lines(file: SourceFile, directive: Directive) -> Iterator[int]:
 
 def _satisfying(directive: Directive, time: int, unit: TranslationUnit) -> tuple[str, ...]:
     """Return macros that nothing defines and whose definition lets a condition hold; none where these do not do it."""
-    names = dict.fromkeys(token.text for token in directive.tokens() if is_identifier(token.text))
+    names = dict.fromkeys(filter(is_identifier, directive.texts))
     free = [name for name in names if name[:1] != "_" and name != "defined" and unit.macros.at(name, time) == (None,)]
     given = {name: (parse_define(name, None),) for name in free}
 

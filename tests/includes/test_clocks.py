@@ -6,7 +6,7 @@ import pytest
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.cpp import SourceFile
-from hatch_cuda_kernels.includes import find_clocks
+from hatch_cuda_kernels.includes import Origin, find_clocks
 
 USE = 'extern "C" __device__ const char* day() { return "day " __DATE__; }'
 OTHER = "__device__ int other;"
@@ -16,7 +16,7 @@ GUARD, END = "#ifndef __CUDACC_RTC__", "#endif"
 def clocks(**texts):
     """Return the uses in ``k_cu`` and what it includes; a name's underscore stands for its point."""
     files = {name.replace("_", "."): SourceFile(name.replace("_", "."), text) for name, text in texts.items()}
-    return find_clocks(files, ["k.cu"], lambda _file, directive: directive.operand.strip()[1:-1])
+    return find_clocks(Origin(files, {}, {}), ["k.cu"])
 
 
 def in_ptx(source):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp import UnbalancedError, evaluate, parse_define
+from hatch_cuda_kernels.cpp import Directive, UnbalancedError, evaluate, parse_define
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Macro, SourceFile
@@ -65,10 +66,16 @@ def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
                 continue
         else:
             settled = is_hidden[-1]
-        holds = False if settled else one.word == "else" or evaluate(one, _look_up)
+        holds = False if settled else one.word == "else" or _holds(one.word, one.operand)
         is_hidden.append(holds is False)
         is_settled.append(settled or holds is True)
     return parts
+
+
+@lru_cache(maxsize=1 << 12)
+def _holds(word: str, operand: str) -> bool | None:
+    """Return whether a condition holds for NVRTC; headers ask the same again and again."""
+    return evaluate(Directive(word, operand, 0, 0, 0, 0), _look_up)
 
 
 def _look_up(name: str) -> tuple[Macro | None, ...]:
