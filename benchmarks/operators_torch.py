@@ -136,10 +136,10 @@ def left_out_if_it_fails(record: Record, name: str, seconds: int):
 
 def machine():
     """Return what the figures belong to."""
-    from hatch_cuda_kernels.runtime.launch.accelerator import state
+    from hatch_cuda_kernels.runtime.launch.accelerator import accelerator_state
 
     facts = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "python": sys.version.split()[0]}
-    facts["accelerator"] = state()
+    facts["accelerator"] = accelerator_state()
     try:
         import triton
 

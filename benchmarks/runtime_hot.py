@@ -44,7 +44,7 @@ def measure_hot(work: Path) -> dict[str, float]:
         return results
     from hatch_cuda_kernels import open_store
     from hatch_cuda_kernels.driver import check, cuda
-    from hatch_cuda_kernels.runtime.launch.accelerator import accelerator
+    from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
 
     root = work / "hot"
     store = open_store(str(build(root, (work / "arch").read_text())))
@@ -86,7 +86,7 @@ def measure_hot(work: Path) -> dict[str, float]:
             bare_launch(driver, kernel, y, x, n),
         ),
     }
-    if accelerator() is not None:  # what is above is compiled, then; the same in Python beside it
+    if find_accelerator() is not None:  # what is above is compiled, then; the same in Python beside it
         variants |= in_python(store, variants, names)
     results |= first_launches(work, y, x, n)
     variants |= cupy_variants(n) | torch_variants(x, y, n)

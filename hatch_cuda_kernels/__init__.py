@@ -28,13 +28,11 @@ if TYPE_CHECKING:
         ToolchainError,
     )
     from hatch_cuda_kernels.image import Candidate, Image
+    from hatch_cuda_kernels.load import Store, open_store
     from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
-    from hatch_cuda_kernels.runtime.driver_cache import DriverCacheSettings, configure_driver_cache
-    from hatch_cuda_kernels.runtime.ladder.explain import Explanation
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.runtime.launch.tensor_map import TensorMap, tensor_map
-    from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
-    from hatch_cuda_kernels.runtime.store import Store, open_store
+    from hatch_cuda_kernels.runtime import DriverCacheSettings, configure_driver_cache
+    from hatch_cuda_kernels.runtime.ladder import Explanation
+    from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, TensorMap, tensor_map
     from hatch_cuda_kernels.standalone import CompiledSource, compile_async, compile_to_cubin, compile_to_ptx
 
 __version__: str
@@ -61,12 +59,10 @@ _HOMES = {
     "image": ("Candidate", "Image"),
     "options": ("CppStd", "HostCode", "NvrtcOptions"),
     "build": ("BuildReport", "build_kernels"),
-    "runtime.launch.kernel": ("Kernel",),
-    "runtime.launch.tensor_map": ("TensorMap", "tensor_map"),
-    "runtime.launch.variables": ("GlobalVariable",),
-    "runtime.driver_cache": ("DriverCacheSettings", "configure_driver_cache"),
-    "runtime.ladder.explain": ("Explanation",),
-    "runtime.store": ("Store", "open_store"),
+    "load": ("Store", "open_store"),
+    "runtime": ("DriverCacheSettings", "configure_driver_cache"),
+    "runtime.ladder": ("Explanation",),
+    "runtime.launch": ("GlobalVariable", "Kernel", "TensorMap", "tensor_map"),
     "standalone": ("CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

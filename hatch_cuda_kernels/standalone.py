@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import CompileJob
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
+    from hatch_cuda_kernels.runtime.launch import Kernel, Loaded
 
 __all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
 
@@ -86,8 +85,7 @@ class CompiledSource(_CompiledFields):
 
     def _load(self, symbol: Symbol, context_id: int) -> Kernel:
         from hatch_cuda_kernels.driver import current_context_id
-        from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-        from hatch_cuda_kernels.runtime.launch.libraries import load_image
+        from hatch_cuda_kernels.runtime.launch import Kernel, load_image
 
         image = self._loadable
 
@@ -183,10 +181,10 @@ def compile_async(
     The Future raises what ``compile_to_cubin`` raises, except InputError, which is raised here. NVRTC runs without the
     GIL.
     """
-    from hatch_cuda_kernels.runtime.background import background  # starts threads
+    from hatch_cuda_kernels.runtime import background_threads  # starts threads
 
     request = _request(source, kind, arch, options, names, headers, root)
-    return background().submit(_compile, *request, use_cache=use_cache)
+    return background_threads().submit(_compile, *request, use_cache=use_cache)
 
 
 class _SourceRequest(NamedTuple):

@@ -5,11 +5,9 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import Buffer, Unpack
 
-from hatch_cuda_kernels.runtime.ladder.policy import Policy
-from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-from hatch_cuda_kernels.runtime.launch.shapes import Dim, LaunchOptions
-from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
-from hatch_cuda_kernels.runtime.store import Store
+from hatch_cuda_kernels.load import Store
+from hatch_cuda_kernels.runtime.ladder import Policy
+from hatch_cuda_kernels.runtime.launch import Dim, GlobalVariable, Kernel, LaunchOptions
 
 __all__ = [
     "DeviceArray",

@@ -51,9 +51,12 @@ RUN = (
         "runtime/ladder": "finds an image, in the store, in the cache or by compiling",
         "runtime/launch": "passes arguments to a kernel",
     },
-    {"operators": "offers kernels to frameworks, as operators"},
     {"runtime": "loads what the ladder finds as kernels to launch"},
-    {"standalone.py": "does the same for source text that is in no store"},
+    {"operators": "offers kernels to frameworks, as operators"},
+    {
+        "load.py": "has the store that users open: all of this in one object",
+        "standalone.py": "does the same for source text that is in no store",
+    },
 )
 #: Above both.
 TOP = (
@@ -67,7 +70,8 @@ FILES = {"hooks.py": "plugin", "__main__.py": "cli"}
 #: The folders of which only the names that their ``__init__`` has are used outside.
 DOORS = {
     "cache", "cli", "compiler", "compiler/output", "compiler/toolchain", "cpp", "doctor", "execution_space", "includes",
-    "libraries", "manifest", "plan", "plugin", "pool", "port", "report", "scaffold", "store", "verify",
+    "libraries", "manifest", "operators", "operators/jax", "operators/torch", "plan", "plugin", "pool", "port",
+    "report", "runtime", "runtime/ladder", "runtime/launch", "scaffold", "store", "verify",
 }  # fmt: skip
 
 #: The cycles of modules that stay, and why.

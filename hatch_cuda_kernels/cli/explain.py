@@ -31,11 +31,12 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
 
 def run(args: argparse.Namespace) -> int:
     """Print every candidate with its reason. The status is 1 if none is accepted."""
-    from hatch_cuda_kernels.runtime.opened import opened_store  # no other command needs it
+    from hatch_cuda_kernels.load import store_of  # no other command needs it
+    from hatch_cuda_kernels.store import open_package
 
-    with opened_store(args.package) as store:
+    with open_package(args.package) as reader:
         try:
-            explanation = store.explain(
+            explanation = store_of(reader).explain(
                 args.kernel, arch=args.arch, driver=args.driver, policy=args.policy, module=args.module
             )
         except DriverError as error:

@@ -17,7 +17,7 @@ from hatch_cuda_kernels import __version__, environment
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.runtime.launch.accelerator import state
+from hatch_cuda_kernels.runtime.launch import accelerator_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +148,7 @@ def _python() -> Finding:
             "platform": platform.platform(),
             "package": __version__,
             "folder": str(Path(__file__).parent.parent),
-            "accelerator": state(),
+            "accelerator": accelerator_state(),
         }
     )
 

@@ -159,11 +159,13 @@ def _manifest(path: str) -> Finding:
 
 def _images(argument: str) -> Finding:
     """Find which image each module of a package would get on devices of given capabilities and driver."""
-    from hatch_cuda_kernels.runtime.opened import opened_store
+    from hatch_cuda_kernels.load import store_of
+    from hatch_cuda_kernels.store import open_package
 
     asked = json.loads(argument)
     images = []
-    with opened_store(asked["package"]) as store:
+    with open_package(asked["package"]) as reader:
+        store = store_of(reader)
         modules = store.contents()["modules"]
         first = {module: next(iter(content["kernels"])) for module, content in modules.items()}
         driver = parse_version(asked["driver"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN
+from hatch_cuda_kernels.runtime.ladder import JIT_FORBIDDEN
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.doctor.examine import Finding

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import python_names
-from hatch_cuda_kernels.runtime.ladder.request import find_kernel
-from hatch_cuda_kernels.runtime.launch.arguments import Signature
-from hatch_cuda_kernels.runtime.launch.launch_rule import NAMES, refusal, rule_texts
-from hatch_cuda_kernels.runtime.launch.shapes import Shape
+from hatch_cuda_kernels.runtime.ladder import find_kernel
+from hatch_cuda_kernels.runtime.launch import RULE_NAMES, Shape, Signature, rule_refusal, rule_texts
 from hatch_cuda_kernels.signature import Parameter, parameters_of
 from hatch_cuda_kernels.store import LaunchRule, ModuleSource, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch import Kernel
     from hatch_cuda_kernels.signature import Parameter
     from hatch_cuda_kernels.store import KernelLine, StoreReader
 
@@ -142,7 +140,7 @@ def ruled_sizes(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]) 
     """
     grid, block, shared_mem = rule_texts(kernel, rule, [f"args[{parameter.name!r}]" for parameter in parameters])
     # Of checked expressions, and names that Python takes.
-    compute = eval(f"lambda args: ({grid}, {block}, {shared_mem})", dict(NAMES))  # noqa: S307
+    compute = eval(f"lambda args: ({grid}, {block}, {shared_mem})", dict(RULE_NAMES))  # noqa: S307
     attributes: dict[str, Any] = {**rule.attributes}
     if "cluster" in attributes:
         attributes["cluster"] = tuple(attributes["cluster"])
@@ -151,7 +149,7 @@ def ruled_sizes(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]) 
         try:
             sizes = compute(args)
         except Exception as error:
-            raise refusal(kernel, rule, error) from error
+            raise rule_refusal(kernel, rule, error) from error
         return Shape.make(kernel, *sizes, **attributes)
 
     return shape_of

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import check, cuda, on_device
-from hatch_cuda_kernels.runtime.ladder.compile_rungs import LOGGER
+from hatch_cuda_kernels.runtime.ladder import LOGGER
 from hatch_cuda_kernels.threads import TICK_SECONDS, DaemonThreads
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.ladder import Request
+    from hatch_cuda_kernels.runtime.launch import Kernel
 
 
-__all__ = ["WarmUp", "background", "in_context", "tier_up", "warm_up"]
+__all__ = ["WarmUp", "background_threads", "in_context", "tier_up", "warm_up"]
 
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ _FOR_NEXT: Final[list[Future[None]]] = []
 
 
 @cache
-def background() -> DaemonThreads:
+def background_threads() -> DaemonThreads:
     """Return the threads that compile in the background; the interpreter's exit does not wait for them.
 
     NVRTC's front end runs one compile at a time in a process, so two threads are enough to overlap its other phases.
@@ -63,7 +63,7 @@ def in_context(work: Callable[[], T]) -> Future[T]:
         check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
         return work()
 
-    return background().submit(run)
+    return background_threads().submit(run)
 
 
 def warm_up(
@@ -91,8 +91,10 @@ def warm_up(
 
 def tier_up(request: Request) -> None:
     """Compile the exact CUBIN for the next process, in the background; a failure is only logged."""
-    from hatch_cuda_kernels.runtime.ladder.cache_rung import cached_candidates
-    from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_candidates  # off the fast path
+    from hatch_cuda_kernels.runtime.ladder import (
+        cached_candidates,
+        jit_candidates,  # off the fast path
+    )
 
     if any(candidate.accepted for candidate in cached_candidates(request)):
         return
@@ -100,7 +102,7 @@ def tier_up(request: Request) -> None:
     for candidate in jit_candidates(request):
         if candidate.accepted and candidate.get is not None and (request.source.scope, arch) not in _STARTED:
             _STARTED.add((request.source.scope, arch))  # one compile serves every kernel of the module
-            _FOR_NEXT.append(background().submit(_quietly, candidate.get))
+            _FOR_NEXT.append(background_threads().submit(_quietly, candidate.get))
         elif candidate.damage is not None:
             _tell_failure(candidate.damage)
 
@@ -134,4 +136,4 @@ def _printer(done: int, total: int, name: str) -> None:
 
 if hasattr(os, "register_at_fork"):
     # A forked child has the executor without its threads: work given to it would never run.
-    os.register_at_fork(after_in_child=background.cache_clear)
+    os.register_at_fork(after_in_child=background_threads.cache_clear)

@@ -10,21 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.names import base_name, normalize_name
-from hatch_cuda_kernels.runtime.ladder.climb import obtain
-from hatch_cuda_kernels.runtime.ladder.request import find_kernel, find_variable
-from hatch_cuda_kernels.runtime.launch.accelerator import accelerator
-from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-from hatch_cuda_kernels.runtime.launch.libraries import load_image
-from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
+from hatch_cuda_kernels.runtime.ladder import find_kernel, find_variable, obtain
+from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, load_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from typing import TypeAlias
 
     from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.runtime.ladder.policy import Policy
-    from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.runtime.launch.libraries import Loaded
+    from hatch_cuda_kernels.runtime.ladder import Policy, Request
+    from hatch_cuda_kernels.runtime.launch import Loaded
     from hatch_cuda_kernels.store import LaunchRule, StoreReader
 
     #: Name, module and policy.
@@ -120,7 +115,7 @@ class LoadedKernels:
 
     def lookup(self, get_kernel: Callable[..., Kernel]) -> Callable[..., Kernel]:
         """Return a faster ``Store.get_kernel``: dictionary accesses for a loaded kernel, ``get_kernel`` for others."""
-        kernels, driver, found = self._by_name, cuda(), accelerator()
+        kernels, driver, found = self._by_name, cuda(), find_accelerator()
         if found is not None:
             return found.module.Lookup(found.context_id, kernels, get_kernel, "hits").look_up  # type: ignore[no-any-return]  # its class is in C
         # NULL stands for the current context (CUDA Driver API, cuCtxGetId).

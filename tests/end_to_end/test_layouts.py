@@ -35,8 +35,8 @@ import importlib, os, site, sys
 from hatch_cuda_kernels.cli import explain as command, main
 from hatch_cuda_kernels.compiler import recipe_reader
 from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
-from hatch_cuda_kernels.runtime import opened
-from hatch_cuda_kernels.runtime.ladder import explain
+from hatch_cuda_kernels import load
+from hatch_cuda_kernels.runtime.ladder import explanation
 find_toolchain()
 for line in sys.stdin:
     package, folder = line.rstrip().split("\t")

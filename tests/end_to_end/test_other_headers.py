@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from store_damage import patch_source
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cli import main
@@ -23,7 +24,6 @@ from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, outer, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.promote import find_misses
-from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.reader import StoreReader
 
 MANIFEST = """

@@ -11,7 +11,7 @@ import pytest
 from slow_parameters import slow_but
 from small_jobs import job_of
 
-from hatch_cuda_kernels import includes
+from hatch_cuda_kernels import includes, open_store
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
@@ -23,7 +23,6 @@ from hatch_cuda_kernels.includes import StandardHeaders, outer, packaged_standar
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.promote import Wanted, promote
-from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.standalone import compile_to_cubin
 from hatch_cuda_kernels.store.texts import digests_text
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels import compile_to_ptx
+from hatch_cuda_kernels import compile_to_ptx, open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.runtime.store import open_store
 
 KERNEL = 'extern "C" __global__ void k(int* y) { *y = n::g(); }\n'
 USED = {

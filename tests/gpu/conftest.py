@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_context_id, driver_version
-from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
 
 SOURCE = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels.errors import ArgumentError, DriverError
-from hatch_cuda_kernels.runtime.launch.accelerator import accelerator
+from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
 from hatch_cuda_kernels.runtime.launch.launch import Launch
 
 N = 1000
@@ -18,7 +18,7 @@ N = 1000
 def careful(monkeypatch):
     """Return the arguments of the launches that were left to Python. Skips where Python does all."""
     pytest.importorskip("hatch_cuda_kernels_accelerator")
-    if accelerator() is None:
+    if find_accelerator() is None:
         pytest.skip("the accelerator does not fit, or is off")
     found, original = [], Launch.elsewhere
 

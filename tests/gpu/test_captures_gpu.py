@@ -14,8 +14,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.driver import check, cuda
-from hatch_cuda_kernels.runtime.store import open_store
 
 ROUNDS = 100
 N = 1000

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.runtime.store import open_store
 
 SOURCE = """
 #include <cuda_fp16.h>

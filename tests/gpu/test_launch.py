@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hatch_cuda_kernels import driver
+from hatch_cuda_kernels import driver, open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, LaunchError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.runtime.store import open_store
 
 N = 5000
 

@@ -248,11 +248,11 @@ def test_kernels_for_coroutines(build, foreign, on_device, fresh_cache):
 
 def test_tier_up_compiles_exactly_for_the_next_process(build, native, fresh_cache):
     """PTX is used at once; the exact image, compiled meanwhile, is what the next store object takes."""
-    from hatch_cuda_kernels.runtime.background import background
+    from hatch_cuda_kernels.runtime.background import background_threads
 
     plain = build("compute_75")
     assert open_store(plain.path, tier_up=True).get_kernel("saxpy").image.kind == "ptx"
-    background().submit(lambda: None).result()
+    background_threads().submit(lambda: None).result()
     for _ in range(200):
         if plain.explain("saxpy", arch=native, policy="exact").chosen.origin == "cached":
             break

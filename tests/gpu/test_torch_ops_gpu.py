@@ -6,10 +6,10 @@ import importlib
 
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import ArgumentError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.runtime.store import open_store
 
 SOURCE = """
 extern "C" __global__ void saxpy(float* y, const float* x, long long n, float a) {

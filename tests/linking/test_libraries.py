@@ -11,6 +11,7 @@ from linked_project import FILES, build_linked, objects_of, problems_of_build, w
 from manifests import problems_of
 from raw_nvrtc import compile_raw
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
 from hatch_cuda_kernels.compiler.toolchain import device_runtime
@@ -20,7 +21,6 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan, requirements
-from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.contents import list_contents
 from hatch_cuda_kernels.store.reader import StoreReader
 

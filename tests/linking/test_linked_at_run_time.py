@@ -6,10 +6,10 @@ import pytest
 from linked_project import build_linked, objects_of, write_linked
 from own_cache import copy_with_cache, own_cache
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.promote import find_misses
-from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.reader import StoreReader
 
 MANIFEST = """

@@ -9,6 +9,7 @@ import pytest
 from jobs import watch_jobs
 from linked_project import build_linked, objects_of, write_linked
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.finish_job import FinishJob
@@ -19,7 +20,6 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.runtime.store import open_store
 
 MANIFEST = """
     schema: 1

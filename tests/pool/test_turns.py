@@ -15,6 +15,7 @@ import pytest
 from processes import linux
 from waiting import HANG_SECONDS, wait_until
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.record import entry_of
@@ -25,7 +26,6 @@ from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool import task
 from hatch_cuda_kernels.pool.compilation import image_keys
 from hatch_cuda_kernels.pool.schedule import Elsewhere, Turns
-from hatch_cuda_kernels.runtime.store import open_store
 
 MODULES = 6
 KERNEL = 'extern "C" __global__ void k{0}(int* y) {{ *y = {0}; }}\n'

@@ -13,7 +13,7 @@ from shared import make_once
 
 from hatch_cuda_kernels import driver as our_driver
 from hatch_cuda_kernels import early
-from hatch_cuda_kernels.runtime.launch import accelerator, arrays, tensor_map
+from hatch_cuda_kernels.runtime.launch import accelerator, arrays, tensor_maps
 from hatch_cuda_kernels.runtime.launch.codegen import forget_signatures
 from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
@@ -54,7 +54,7 @@ def driver(monkeypatch, launches):
     monkeypatch.setattr("cuda.bindings.driver", fake)
     monkeypatch.setattr(early, "_started", [None])  # nothing to wait for
     monkeypatch.setattr(our_driver, "driver_library", lambda: fake)
-    monkeypatch.setattr(tensor_map, "driver_library", lambda: fake)
+    monkeypatch.setattr(tensor_maps, "driver_library", lambda: fake)
     monkeypatch.setattr(LIBRARIES, "_libraries", WeakValueDictionary())
     monkeypatch.setattr(LIBRARIES, "_refused", {})
     monkeypatch.setattr(LIBRARIES, "_unused", [])

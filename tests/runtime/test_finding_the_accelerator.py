@@ -41,8 +41,8 @@ def test_it_is_used_where_it_is_installed(install):
     """Nothing needs to be said."""
     found = module()
     install(found)
-    assert accelerator.accelerator() == (found, 1, 1)
-    assert accelerator.state() == "0.1.0"
+    assert accelerator.find_accelerator() == (found, 1, 1)
+    assert accelerator.accelerator_state() == "0.1.0"
 
 
 def test_this_checkouts_sources_are_of_the_same_protocol(compiled):
@@ -53,31 +53,31 @@ def test_this_checkouts_sources_are_of_the_same_protocol(compiled):
 def test_it_is_optional(install):
     """Without it, Python launches."""
     install(None)
-    assert accelerator.accelerator() is None
-    assert accelerator.state() == "not installed"
+    assert accelerator.find_accelerator() is None
+    assert accelerator.accelerator_state() == "not installed"
 
 
 def test_it_can_be_turned_off(install, monkeypatch):
     """By the environment; anything but 0 leaves it on."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_ACCELERATOR", "0")
     install(module())
-    assert accelerator.accelerator() is None
-    assert accelerator.state() == "off (HATCH_CUDA_KERNELS_ACCELERATOR=0)"
+    assert accelerator.find_accelerator() is None
+    assert accelerator.accelerator_state() == "off (HATCH_CUDA_KERNELS_ACCELERATOR=0)"
 
 
 def test_one_of_another_protocol_is_not_used(install):
     """It was made for another version of the package."""
     install(module(protocol=accelerator._PROTOCOL - 1))
-    assert accelerator.accelerator() is None
-    assert accelerator.state().startswith("0.1.0 does not fit; python3 -m pip install --upgrade ")
+    assert accelerator.find_accelerator() is None
+    assert accelerator.accelerator_state().startswith("0.1.0 does not fit; python3 -m pip install --upgrade ")
 
 
 def test_it_is_not_used_without_the_gil(install, monkeypatch):
     """A free-threaded Python has other objects than the extension was compiled for."""
     monkeypatch.setattr(sys, "abiflags", "t", raising=False)
     install(module())
-    assert accelerator.accelerator() is None
-    assert accelerator.state() == "not used: it is not for free-threaded Python"
+    assert accelerator.find_accelerator() is None
+    assert accelerator.accelerator_state() == "not used: it is not for free-threaded Python"
 
 
 @pytest.mark.parametrize("learns", [True, False])
@@ -85,4 +85,4 @@ def test_it_is_not_used_beside_a_torch_that_it_cannot_read(install, monkeypatch,
     """Python reads the tensors of an old torch faster."""
     install(module(learns=learns))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=object))
-    assert (accelerator.accelerator() is not None) == learns
+    assert (accelerator.find_accelerator() is not None) == learns

@@ -11,7 +11,7 @@ import time
 import pytest
 from fake_driver import Result
 
-from hatch_cuda_kernels import compile_to_cubin, open_store
+from hatch_cuda_kernels import compile_to_cubin, load, open_store
 from hatch_cuda_kernels.errors import (
     DriverError,
     ImageRefusedError,
@@ -19,8 +19,7 @@ from hatch_cuda_kernels.errors import (
     KernelNotFoundError,
     NoImageError,
 )
-from hatch_cuda_kernels.runtime import store as runtime_store
-from hatch_cuda_kernels.runtime.background import background
+from hatch_cuda_kernels.runtime.background import background_threads
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
 
@@ -54,7 +53,7 @@ def test_a_prebuilt_kernel_is_loaded_and_launched(store, driver):
 @pytest.mark.parametrize("kernel", ["saxpy", "block_sum<float, 128>", "no_such_kernel"])
 def test_the_time_until_the_driver_starts_is_used(store, driver, monkeypatch, kernel):
     """While the driver starts, what a load needs is imported and read; what is not there is left to the look-up."""
-    monkeypatch.setattr(runtime_store, "is_starting", lambda: True)
+    monkeypatch.setattr(load, "is_starting", lambda: True)
     if kernel == "no_such_kernel":
         with pytest.raises(KernelNotFoundError):
             store.get_kernel(kernel)
@@ -178,7 +177,7 @@ def test_tier_up_compiles_exactly_for_the_next_store(example_store, driver, fres
     deadline = time.monotonic() + 60
     later = open_store(example_store, tier_up=True)
     while later.find_image("saxpy", arch="sm_86").origin != "cached" and time.monotonic() < deadline:
-        background().submit(lambda: None).result()
+        background_threads().submit(lambda: None).result()
     assert found(later.get_kernel("saxpy")) == ("cached", "sm_86", "cubin")
 
 

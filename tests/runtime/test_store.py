@@ -9,10 +9,10 @@ import shutil
 import pytest
 from store_damage import patch_source
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
-from hatch_cuda_kernels.runtime.store import open_store
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_element_types(driver, typestr, number):
 def test_other_arrays(driver):
     """Torch's and DLPack's, with strides of their own."""
     torch = pytest.importorskip("torch")
-    from hatch_cuda_kernels.runtime.launch.tensor_map import view_of
+    from hatch_cuda_kernels.runtime.launch.tensor_maps import view_of
 
     tensor = torch.ones(8, 64, dtype=torch.bfloat16)[:, :32]
     assert view_of(tensor) == ((8, 32), (128, 2), "bfloat16", 2)

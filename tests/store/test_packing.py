@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 from cache_entries import entry_of
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, NoImageError, StoreError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.store.index import ImageRecord
 from hatch_cuda_kernels.store.packing import BLOCK_BYTES, lay_out, pack_block
 from hatch_cuda_kernels.store.reader import StoreReader, unpack_block

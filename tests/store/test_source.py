@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler import reading_rules, recipe_reader
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.runtime.store import open_store
 
 MANIFEST = """
     schema: 1

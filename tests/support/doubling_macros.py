@@ -17,9 +17,9 @@ from pathlib import Path
 
 from store_damage import patch_source
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
-from hatch_cuda_kernels.runtime.store import open_store
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
 BYTES, SECONDS = 4 << 30, 60

@@ -1,1 +1,16 @@
 """Kernels inside ``jax.jit``: an XLA FFI handler made with ctypes. JAX is imported when the first call is made."""
+
+from hatch_cuda_kernels.doors import lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.operators.jax.call import CallOptions as CallOptions
+    from hatch_cuda_kernels.operators.jax.call import JaxCall as JaxCall
+    from hatch_cuda_kernels.operators.jax.call import declare as declare
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "call": ("JaxCall", "declare"),
+    },
+)

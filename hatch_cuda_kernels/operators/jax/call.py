@@ -11,20 +11,19 @@ import jax
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
 from hatch_cuda_kernels.names import base_name
+from hatch_cuda_kernels.operators import divide, find_operator_kernel
 from hatch_cuda_kernels.operators.jax.handler import ATTRIBUTE, Constants, Passing, Source
 from hatch_cuda_kernels.operators.jax.target import CudaTarget, Registered, register
-from hatch_cuda_kernels.operators.kernel import divide, find_operator_kernel
-from hatch_cuda_kernels.runtime.launch.elements import Element, MismatchError, word_of_numpy
+from hatch_cuda_kernels.runtime.launch import Element, MismatchError, word_of_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from hatch_cuda_kernels.operators import Division, OperatorKernel
     from hatch_cuda_kernels.operators.jax.handler import LaunchTarget
-    from hatch_cuda_kernels.operators.kernel import Division, OperatorKernel
-    from hatch_cuda_kernels.runtime.ladder.policy import Policy
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.runtime.launch.shapes import Dim, LaunchAttributes, Shape
+    from hatch_cuda_kernels.runtime.ladder import Policy
+    from hatch_cuda_kernels.runtime.launch import Dim, Kernel, LaunchAttributes, Shape
     from hatch_cuda_kernels.signature import Parameter
     from hatch_cuda_kernels.store import StoreReader
 

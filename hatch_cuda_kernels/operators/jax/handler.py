@@ -65,7 +65,7 @@ from hatch_cuda_kernels.operators.jax.abi import (
     frame_words,
     words,
 )
-from hatch_cuda_kernels.runtime.launch.shapes import Shape
+from hatch_cuda_kernels.runtime.launch import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

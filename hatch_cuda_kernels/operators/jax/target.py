@@ -15,15 +15,13 @@ import jax
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.driver import cuda, launch_by_address, on_device
 from hatch_cuda_kernels.operators.jax.handler import Entered, Handler, stream_getter
-from hatch_cuda_kernels.runtime.launch.launch import Launch
-from hatch_cuda_kernels.runtime.launch.shapes import Configs
+from hatch_cuda_kernels.runtime.launch import Configs, Launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.operators.jax.handler import LaunchTarget, Passing
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.runtime.launch.shapes import Shape
+    from hatch_cuda_kernels.runtime.launch import Kernel, Shape
 
 
 __all__ = ["CudaTarget", "Registered", "register"]

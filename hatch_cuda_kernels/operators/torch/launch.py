@@ -23,14 +23,14 @@ import torch
 
 from hatch_cuda_kernels.driver import on_device
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.operators.kernel import ruled_sizes
+from hatch_cuda_kernels.operators import ruled_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hatch_cuda_kernels.operators.kernel import RuledKernel, Sizes
+    from hatch_cuda_kernels.operators import RuledKernel, Sizes
     from hatch_cuda_kernels.operators.torch.schema import Argument
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch import Kernel
 
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 import torch
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.operators.kernel import ruled_kernels
+from hatch_cuda_kernels.operators import ruled_kernels
 from hatch_cuda_kernels.operators.torch.functional import Functional, Gradient, Operation
 from hatch_cuda_kernels.operators.torch.launch import Choice, OperatorLaunch, launcher_of
 from hatch_cuda_kernels.operators.torch.registration import Definition, register
@@ -19,10 +19,10 @@ from hatch_cuda_kernels.operators.torch.schema import Argument, arguments_of, ba
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from hatch_cuda_kernels.operators.kernel import RuledKernel
+    from hatch_cuda_kernels.operators import RuledKernel
     from hatch_cuda_kernels.operators.torch.functional import Backward, Like
     from hatch_cuda_kernels.operators.torch.launch import Launcher
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
+    from hatch_cuda_kernels.runtime.launch import Kernel
     from hatch_cuda_kernels.store import StoreReader
 
 

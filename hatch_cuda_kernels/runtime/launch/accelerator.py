@@ -15,7 +15,7 @@ from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.environment import ACCELERATOR
 from hatch_cuda_kernels.errors import DriverError
 
-__all__ = ["Accelerator", "accelerator", "learn", "state"]
+__all__ = ["Accelerator", "accelerator_state", "find_accelerator", "learn"]
 
 #: Of the calls between here and there (accelerator.h).
 _PROTOCOL: Final = 2
@@ -35,7 +35,7 @@ class Accelerator(NamedTuple):
     """cuLaunchKernelEx."""
 
 
-def accelerator() -> Accelerator | None:
+def find_accelerator() -> Accelerator | None:
     """Return the accelerator, None where Python is to launch.
 
     That is also where torch does not offer its tensors to C (before 2.10): Python reads those faster.
@@ -53,7 +53,7 @@ def learn(*classes: type) -> None:
             module.learn(kind)
 
 
-def state() -> str:
+def accelerator_state() -> str:
     """Return whether the accelerator is used, in words for the user."""
     if _is_off():
         return f"off ({ACCELERATOR}=0)"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
 from hatch_cuda_kernels.errors import DriverError
-from hatch_cuda_kernels.runtime.launch import accelerator
+from hatch_cuda_kernels.runtime.launch.accelerator import learn
 from hatch_cuda_kernels.runtime.launch.elements import (
     ANYTHING,
     FATAL,
@@ -126,7 +126,7 @@ def is_tensor(arg: Any) -> bool:
     if stream is not None:
         read = {"data_ptr": tensor.data_ptr, "get_device": tensor.get_device, "torch_stream": stream}
         FAST.update(read | _dtypes(torch) | {"parameter": torch.nn.Parameter, "tensor": tensor})
-        accelerator.learn(tensor, torch.nn.Parameter)
+        learn(tensor, torch.nn.Parameter)
     return True
 
 

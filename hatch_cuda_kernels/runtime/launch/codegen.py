@@ -44,7 +44,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda
-from hatch_cuda_kernels.runtime.launch.accelerator import accelerator
+from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
 from hatch_cuda_kernels.runtime.launch.arrays import FAST
 from hatch_cuda_kernels.runtime.launch.elements import DLPACK
 from hatch_cuda_kernels.runtime.launch.shapes import SIZES, FreshSlot, Slot
@@ -197,7 +197,7 @@ def _value(index: int, parameter: Packing) -> str:
 
 def compiled_bind(signature: Signature, *, takes_sizes: bool) -> Callable[..., Callable[..., None]] | None:
     """Return what makes launch functions for a signature, None without the accelerator, or if it is beyond it."""
-    found = accelerator()
+    found = find_accelerator()
     packings, size = signature.packings, signature.layout.size
     if found is None or not _is_within(found.module, packings, size):
         return None
@@ -227,7 +227,7 @@ def compiled_bound(
     ``library`` is a class of arrays whose library's current stream is taken. What lies at the addresses in ``config``
     and ``slot`` must live as long as ``elsewhere``.
     """
-    found = accelerator()
+    found = find_accelerator()
     if found is None:
         return None
     here = loaded.context_id, loaded.ordinal

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import LaunchRule
 
 
-__all__ = ["NAMES", "refusal", "rule_function", "rule_texts"]
+__all__ = ["RULE_NAMES", "rule_function", "rule_refusal", "rule_texts"]
 
 
 _TEMPLATE: Final = """
@@ -65,13 +65,13 @@ def rule_function(kernel: str, launches: Launches, rule: LaunchRule | None) -> C
 
     known = {} if rule.attributes else launches.known
     function: Callable[..., None] = scope["make"](
-        known, find, otherwise, partial(refusal, kernel, rule), MISSING, **NAMES
+        known, find, otherwise, partial(rule_refusal, kernel, rule), MISSING, **RULE_NAMES
     )
     return function
 
 
 def rule_texts(kernel: str, rule: LaunchRule, spelled: Sequence[str]) -> tuple[str, ...]:
-    """Return grid, block and shared memory as Python text, which uses ``NAMES`` and the parameters as ``spelled``.
+    """Return grid, block and shared memory as Python text, which uses ``RULE_NAMES`` and the parameters as ``spelled``.
 
     Raises LaunchError for a rule that no build writes.
     """
@@ -91,7 +91,7 @@ def _source(names: Sequence[str], sizes: Sequence[str]) -> str:
     )
 
 
-def refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError:
+def rule_refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError:
     """Return the error for a rule that gives no sizes for some arguments."""
     reason = "it divides by zero" if isinstance(error, ZeroDivisionError) else f"{type(error).__name__}: {error}"
     return LaunchError(f"{kernel}: its launch ({rule}) cannot be computed from these arguments: {reason}")
@@ -137,4 +137,4 @@ def _size(array: Any) -> int:
 
 
 #: What the text of a rule uses, besides its parameters.
-NAMES: Final[dict[str, Callable[[Any], Any]]] = {"size": _size, "shape": _shape}
+RULE_NAMES: Final[dict[str, Callable[[Any], Any]]] = {"size": _size, "shape": _shape}

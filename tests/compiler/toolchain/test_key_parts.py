@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from store_damage import patch_source
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cache.notes import file_state
 from hatch_cuda_kernels.compiler.toolchain import key_parts, remembered
@@ -18,7 +19,6 @@ from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, recall_key_part
 from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain, remember_key_part
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.runtime.store import open_store
 
 KERNELS = ["saxpy", "block_sum<float, 128>", "softmax<32>", "block_sum<double, 1024>"]
 HIT = """

@@ -19,38 +19,30 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.operators.jax.call import CallOptions, JaxCall
-    from hatch_cuda_kernels.operators.torch.operators import TorchOperators, TorchOptions
-    from hatch_cuda_kernels.runtime.background import WarmUp
-    from hatch_cuda_kernels.runtime.ladder.explain import Explanation
-    from hatch_cuda_kernels.runtime.ladder.policy import Policy
-    from hatch_cuda_kernels.runtime.ladder.request import Request
-    from hatch_cuda_kernels.runtime.launch.kernel import Kernel
-    from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
-    from hatch_cuda_kernels.runtime.loading import InstanceCache, InstanceInfo, KernelStats, LoadedKernels
+    from hatch_cuda_kernels.operators.jax import CallOptions, JaxCall
+    from hatch_cuda_kernels.operators.torch import TorchOperators, TorchOptions
+    from hatch_cuda_kernels.runtime import InstanceCache, InstanceInfo, KernelStats, LoadedKernels, WarmUp
+    from hatch_cuda_kernels.runtime.ladder import Explanation, Policy, Request
+    from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel
     from hatch_cuda_kernels.store import StoreReader
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "open_store", "store_of"]
 
-#: Modules that every load needs.
-_NEEDED = (
-    "cuda.bindings.driver",
-    "hatch_cuda_kernels.runtime.loading",
-    "hatch_cuda_kernels.runtime.launch.codegen",
-)
-#: Modules of the disk cache's rung, which most processes do not need; here their import takes no extra time.
+#: What a load needs, as modules and names in folders: looking a name up imports its module.
+_NEEDED = ("cuda.bindings.driver", "hatch_cuda_kernels.runtime:LoadedKernels")
+#: What the disk cache's rung needs. Most processes do not reach it; here its import takes no extra time.
 _POSSIBLE = (
-    "hatch_cuda_kernels.runtime.ladder.cache_rung",
-    "hatch_cuda_kernels.compiler.toolchain.remembered",
+    "hatch_cuda_kernels.runtime.ladder:cached_candidates",
+    "hatch_cuda_kernels.compiler.toolchain:known_toolchains",
     "platformdirs",
 )
-#: Modules of a compile. They take much longer, so they wait unless the kernel is in no image.
+#: What a compile needs. It takes much longer, so it waits unless the kernel is in no image.
 _OF_COMPILES = (
-    "hatch_cuda_kernels.includes.reader",
-    "hatch_cuda_kernels.runtime.ladder.compile_rungs",
-    "hatch_cuda_kernels.compiler.nvrtc",
-    "hatch_cuda_kernels.compiler.record",
-    "hatch_cuda_kernels.cache.locks",
+    "hatch_cuda_kernels.includes:read_closure",
+    "hatch_cuda_kernels.runtime.ladder:jit_candidates",
+    "hatch_cuda_kernels.compiler:run_job",
+    "hatch_cuda_kernels.compiler:entry_of",
+    "hatch_cuda_kernels.cache:Failure",
     "cuda.bindings.nvrtc",
 )
 
@@ -110,6 +102,13 @@ def open_store(
     return Store(package, policy=policy, tier_up=tier_up, instances=instances)
 
 
+def store_of(reader: StoreReader) -> Store:
+    """Return the store that a reader reads; messages call it by the reader's label."""
+    store = Store(reader.label)
+    store.__dict__.update(path=reader.folder, _reader=reader)
+    return store
+
+
 class Store(Holdings):
     """The kernels of one package. Thread-safe; ``explain`` says why a kernel gets the image it gets."""
 
@@ -119,7 +118,7 @@ class Store(Holdings):
         super().__init__(package)
         self.policy = policy
         if policy != "compatible":  # the default needs no check, and so no import
-            from hatch_cuda_kernels.runtime.ladder.policy import checked_policy
+            from hatch_cuda_kernels.runtime.ladder import checked_policy
 
             checked_policy(policy)
         self.tier_up = tier_up
@@ -142,7 +141,7 @@ class Store(Holdings):
         """
         start_driver()
         _prepare(self._reader, name)
-        from hatch_cuda_kernels.runtime.loading import load
+        from hatch_cuda_kernels.runtime import load
 
         key = name, module, policy or self.policy
         kernel = self._loaded.get(key, lambda: load(self._request(name, module, policy)))
@@ -154,7 +153,7 @@ class Store(Holdings):
         from asyncio import wrap_future  # its caller has it
 
         start_driver()
-        from hatch_cuda_kernels.runtime.background import in_context
+        from hatch_cuda_kernels.runtime import in_context
 
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
 
@@ -174,7 +173,7 @@ class Store(Holdings):
 
         An instance compiled on demand has its own, see ``Kernel.get_global``. Raises what ``get_kernel`` raises.
         """
-        from hatch_cuda_kernels.runtime.loading import find_global
+        from hatch_cuda_kernels.runtime import find_global
 
         known = self._variables.get(key := (name, module, policy))
         return known or self._variables.setdefault(key, find_global(self._reader, self.get_kernel, *key))
@@ -185,7 +184,7 @@ class Store(Holdings):
         The options are in ``TorchOptions``. Raises InputError for what does not fit the kernels or a name that is
         taken, StoreError for a missing or damaged store.
         """
-        from hatch_cuda_kernels.operators.torch.operators import operators_of_store  # imports torch
+        from hatch_cuda_kernels.operators.torch import operators_of_store  # imports torch
 
         return operators_of_store(self._reader, self.get_kernel, namespace, options)
 
@@ -196,7 +195,7 @@ class Store(Holdings):
         see ``CallOptions``. Imports jax. Raises InputError for options that do not fit the kernel, KernelNotFoundError
         and StoreError.
         """
-        from hatch_cuda_kernels.operators.jax.call import declare
+        from hatch_cuda_kernels.operators.jax import declare
 
         return declare(self._reader, self.get_kernel, self.policy, name, options)
 
@@ -215,15 +214,15 @@ class Store(Holdings):
         hypothetical driver (default: the device's, or with ``arch`` one that knows every PTX). Raises what
         ``get_kernel`` raises, and InputError for an ``arch`` that is not a device's.
         """
-        from hatch_cuda_kernels.runtime.ladder.climb import obtain
+        from hatch_cuda_kernels.runtime.ladder import obtain
 
         return obtain(self._request(kernel, module, policy, arch, driver), lambda image: image)
 
     def compile_async(self, kernel: str, *, arch: str | SmArch, policy: Policy = "exact") -> Future[Image]:
         """Start ``find_image`` in the background; NVRTC runs without the GIL. The Future raises what it raises."""
-        from hatch_cuda_kernels.runtime.background import background
+        from hatch_cuda_kernels.runtime import background_threads
 
-        return background().submit(self.find_image, kernel, arch=arch, policy=policy)
+        return background_threads().submit(self.find_image, kernel, arch=arch, policy=policy)
 
     def explain(
         self,
@@ -239,8 +238,8 @@ class Store(Holdings):
         Without ``arch`` it is about the current device, and its driver is asked too: what it refuses says so. Raises
         what ``find_image`` raises, but for NoImageError and CompileError.
         """
-        from hatch_cuda_kernels.runtime.ladder.explain import explain
-        from hatch_cuda_kernels.runtime.loading import load_from
+        from hatch_cuda_kernels.runtime import load_from
+        from hatch_cuda_kernels.runtime.ladder import explain
 
         request = self._request(kernel, module, policy, arch, driver)
         return explain(request, partial(load_from, request) if arch is None else None)
@@ -256,7 +255,7 @@ class Store(Holdings):
 
         ``progress`` True prints a line; a function gets (done, total, kernel). Raises what ``get_kernel`` raises.
         """
-        from hatch_cuda_kernels.runtime.background import warm_up
+        from hatch_cuda_kernels.runtime import warm_up
 
         wanted = self.listed_kernels() if kernels is None else [(name, None) for name in kernels]
         return warm_up(wanted, devices, self.is_loaded, self.get_kernel, progress=progress)
@@ -271,14 +270,14 @@ class Store(Holdings):
 
     @cached_property
     def _loaded(self) -> LoadedKernels:
-        from hatch_cuda_kernels.runtime.loading import LoadedKernels
+        from hatch_cuda_kernels.runtime import LoadedKernels
 
         loaded: LoadedKernels = self.__dict__.setdefault("_loaded", LoadedKernels(self.policy, lambda: self._reader))
         return loaded  # one for all threads
 
     @cached_property
     def _instances(self) -> InstanceCache:
-        from hatch_cuda_kernels.runtime.loading import InstanceCache
+        from hatch_cuda_kernels.runtime import InstanceCache
 
         return InstanceCache(self._reader, self.get_kernel, self._loaded.forget, self._capacity)
 
@@ -290,8 +289,8 @@ class Store(Holdings):
         arch: str | SmArch | None = None,
         driver: tuple[int, int] | None = None,
     ) -> Request:
-        from hatch_cuda_kernels.runtime.ladder.request import make_request
-        from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
+        from hatch_cuda_kernels.runtime.ladder import make_request
+        from hatch_cuda_kernels.runtime.launch import LIBRARIES
 
         policy, tier_up, refusal = policy or self.policy, self.tier_up, LIBRARIES.refusal
         return make_request(self._reader, name, module, arch, driver, policy=policy, tier_up=tier_up, refusal=refusal)
@@ -302,23 +301,32 @@ def _prepare(reader: StoreReader, kernel: str) -> None:
     if not is_starting():
         return
     from contextlib import suppress
-    from importlib import import_module
 
     from hatch_cuda_kernels.errors import StoreError
     from hatch_cuda_kernels.names import normalize_name
     from hatch_cuda_kernels.store import ModuleSource
 
     for name in _NEEDED:
-        import_module(name)
+        _import(name)
     with suppress(StoreError, OSError, ValueError):
         reader.look_ahead(normalize_name(kernel))
     for name in _POSSIBLE:
         if is_starting():
-            import_module(name)
+            _import(name)
     with suppress(StoreError, OSError, ValueError, ImportError):
         listed = reader.find(normalize_name(kernel))
         for line in listed[:1]:
             ModuleSource(reader, line.module).look_ahead(is_starting)
         for name in () if listed else _OF_COMPILES:
             if is_starting():
-                import_module(name)
+                _import(name)
+
+
+def _import(place: str) -> None:
+    """Import a module, or that of a name in a folder."""
+    from importlib import import_module
+
+    module, _, name = place.partition(":")
+    found = import_module(module)
+    if name:
+        getattr(found, name)
