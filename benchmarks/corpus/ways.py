@@ -13,7 +13,6 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -21,29 +20,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import yaml
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.link_faults import undefined_symbols
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
-from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.port import (
-    accepted_guesses,
-    include_folders,
-    list_files,
-    other_sources,
-    port,
-    refused_instances,
-)
+from hatch_cuda_kernels.port import include_folders, list_files, port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hatch_cuda_kernels.compiler.job import Compiled, CompileJob
     from hatch_cuda_kernels.port import Ported
 
 _DROP: Final = {"host_code": "drop"}
@@ -115,8 +104,10 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     for options in way.options:
         for instances in (False, True):
             if instances and ported is None:
-                ported = port(Path(job["root"]), [job["source"]], _options(job))
-            attempt = _compile(job, way, Path(job["root"]), options, ported if instances else None)
+                ported = _port(job, patch=False)
+            module = _module(ported) if instances and ported is not None else {}
+            module.get("options", {}).pop("host_only", None)  # only what is drafted at last has it
+            attempt = _compile(job, way, Path(job["root"]), options, module)
             yield attempt
             if attempt.kernels:
                 return
@@ -129,8 +120,8 @@ def _unchanged(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
 def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
     """Yield the compile of the source after the patch, or with the options that stand for it."""
     root, source = Path(job["root"]), job["source"]
-    ported = port(root, [source], _options(job), arch=SmArch.parse(job["arch"]), patch=way.ported)
-    module = _module(yaml.safe_load(ported.manifest))
+    ported = _port(job, patch=way.ported)
+    module = _module(ported)
     recipe = Recipe(module="source", sources=tuple(module.get("sources", [source])), options=_options(job))
     with tempfile.TemporaryDirectory() as scratch:
         for folder in job["include"]:
@@ -139,7 +130,12 @@ def _ported(job: dict[str, Any], way: Way) -> Iterator[Attempt]:
             target = Path(scratch) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(ported.after[path].encode() if path in ported.after else (root / path).read_bytes())
-        yield _compile(job, way, Path(scratch), {}, ported)
+        yield _compile(job, way, Path(scratch), {}, module)
+
+
+def _port(job: dict[str, Any], *, patch: bool) -> Ported:
+    arch, source = SmArch.parse(job["arch"]), job["source"]
+    return port(Path(job["root"]), [source], _options(job), arch=arch, patch=patch, seconds=float("inf"))
 
 
 def _options(job: dict[str, Any]) -> NvrtcOptions:
@@ -148,52 +144,30 @@ def _options(job: dict[str, Any]) -> NvrtcOptions:
     return NvrtcOptions(include=tuple(job["include"]), define=define, std=CppStd(job["std"]), pre_include=forced)
 
 
-def _module(manifest: dict[str, Any]) -> dict[str, Any]:
+def _module(ported: Ported) -> dict[str, Any]:
     """Return what a drafted manifest says of its module, also by the options that it states for all."""
+    manifest = yaml.safe_load(ported.manifest)
     (module,) = manifest["modules"].values()
     stated = {key: value for key, value in manifest.get("options", {}).items() if key in _DRAFTED}
     return {**module, "options": {**stated, **module.get("options", {})}}
 
 
-def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], ported: Ported | None) -> Attempt:
-    """Return how many kernels the image has of a source below a folder, without instances that NVRTC refuses."""
-    drafted = _module(yaml.safe_load(ported.manifest)) if ported else {}
-    merged = {**drafted.get("options", {}), "include": job["include"], **options}
+def _compile(job: dict[str, Any], way: Way, root: Path, options: dict[str, Any], module: dict[str, Any]) -> Attempt:
+    """Return how many kernels the image has of a source below a folder, with what is drafted of its module."""
+    merged = {**module.get("options", {}), "include": job["include"], **options}
     if way.listed:
         merged |= {"std": job["std"], "define": dict(job["define"])}
         merged.setdefault("pre_include", list(job.get("pre_include", ())))
-    sources = {} if "sources" in drafted else {"source": job["source"]}
-    module = {**drafted, **sources, "options": merged}
-    text = json.dumps({"schema": 1, "arches": [job["arch"]], "modules": {"source": module}})
+    sources = {} if "sources" in module else {"source": job["source"]}
+    stated = {**module, **sources, "options": merged, "arches": [job["arch"]]}
+    text = json.dumps({"schema": 1, "modules": {"source": stated}})
     try:
         (planned,) = make_plan(parse_manifest(text, root=root))
-        if planned.finishing:
-            return Attempt(len(run_job(planned.finishing[0]).kernels))
-        found = planned.jobs[0]
-        refused = {} if not found.names or way.ported else refused_instances(Project(root), text, found.arch)
-        left = tuple(name for name in found.names if name not in refused)
-        if ported and not left and not way.ported:
-            tries = {"source": next(iter(ported.guesses.values()), ())}
-            left = tuple(accepted_guesses(Project(root), text, found.arch, tries))
-        recipe = replace(planned.module.recipe, names=left)
-        return Attempt(len(_image(recipe, replace(found, names=left), root).kernels))
+        return Attempt(len(run_job((*planned.finishing, *planned.jobs)[0]).kernels))
     except CompileError as error:
         return Attempt(0, f"{error}\n{error.log}".replace(f"{root}/", ""))
     except HatchCudaKernelsError as error:
         return Attempt(0, str(error).replace(f"{root}/", ""))
-
-
-def _image(recipe: Recipe, job: CompileJob, root: Path) -> Compiled:
-    """Return what a compile gives, together with the other sources of the project that define what it lacks."""
-    try:
-        return run_job(job)
-    except CompileError as error:
-        lacking = undefined_symbols(error.log)
-        others = other_sources(recipe, Project(root), job.arch, _files(root)) if lacking else None
-        if not others:
-            raise
-        linked = replace(recipe, sources=(*recipe.sources, *others))
-        return run_job(linked.job(read_recipe(linked, root), job.arch, ("cubin",)))
 
 
 def _without_paths(log: str, job: dict[str, Any]) -> str:

@@ -92,7 +92,7 @@ def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
         lines.append(f"{template.path}:{template.line}: {shown} is a template: its instances go into the manifest")
     for launch in ported.launches:
         template_arguments = "" if launch.template is None else f"<{', '.join(launch.template)}>"
-        configuration, arguments = ", ".join(launch.configuration), ", ".join(launch.arguments)
+        configuration, arguments = ", ".join(launch.configuration or ()), ", ".join(launch.arguments)
         lines.append(f"{launch.path}:{launch.line}: {launch.kernel}{template_arguments}[{configuration}]({arguments})")
     lines += [f"NVRTC still refuses: {error}" for error in ported.remaining]
     for line in lines:

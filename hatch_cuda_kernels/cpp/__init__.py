@@ -31,6 +31,7 @@ from hatch_cuda_kernels.cpp.macros import (
     texts_of,
 )
 from hatch_cuda_kernels.cpp.parser import ReadBefore, Reading, parse, read_alone
+from hatch_cuda_kernels.cpp.spelling import closing, split, written
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken, TextError, brace_macros
 from hatch_cuda_kernels.cpp.unit import (
     Branches,
@@ -77,6 +78,7 @@ __all__ = [
     "UnbalancedError",
     "Visit",
     "brace_macros",
+    "closing",
     "evaluate",
     "is_identifier",
     "is_literal",
@@ -87,5 +89,7 @@ __all__ = [
     "parse_define",
     "parse_definition",
     "read_alone",
+    "split",
     "texts_of",
+    "written",
 ]

@@ -26,7 +26,6 @@ _TYPE_WORDS: Final = frozenset(
     {"void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "auto", "wchar_t"}
     | {"char8_t", "char16_t", "char32_t", "__int64", "__int128"}
 )
-_CLOSING: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
 class DeclaredParameter(NamedTuple):
@@ -147,11 +146,14 @@ def is_kernel(declaration: Declaration) -> bool:
 
 def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
     """Return the parameters of a function; none of what is no function."""
+    from hatch_cuda_kernels.cpp import split, written  # a store reads no C++
+
     if declaration.parameters is None:
         return ()
     first, last = declaration.parameters
-    texts = [token.text for token in declaration.tokens[first + 1 : last]]
-    return tuple(map(_parameter, _split(texts)))
+    parts = split([token.text for token in declaration.tokens[first + 1 : last]])
+    found = (_parameter(part) for part in parts if part != ("void",))
+    return tuple(DeclaredParameter(written(kind), name) for kind, name in found)
 
 
 def _qualified(declaration: Declaration, name: str) -> str:
@@ -200,45 +202,16 @@ def _agreed(forms: Sequence[DeclaredParameter]) -> DeclaredParameter:
     return DeclaredParameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
 
 
-def _split(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the parameters of a list, separated by the commas outside all brackets."""
-    part: list[str] = []
-    waiting: list[str] = []
-    for text in texts:
-        if waiting and text == waiting[-1]:
-            waiting.pop()
-        elif text in {"(", "[", "{"} or (text == "<" and (not waiting or waiting[-1] == ">")):
-            waiting.append(_CLOSING[text])
-        if text == "," and not waiting:
-            yield part
-            part = []
-        else:
-            part.append(text)
-    if part and part != ["void"]:
-        yield part
-
-
-def _parameter(tokens: list[str]) -> DeclaredParameter:
+def _parameter(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Return a parameter's type and its name."""
     if "=" in tokens:
         tokens = tokens[: tokens.index("=")]
     head = tokens[: tokens.index("[")] if "[" in tokens[1:] else tokens
-    rest = ["*"] if len(head) < len(tokens) else []
+    rest = ("*",) if len(head) < len(tokens) else ()
     named = (
         len([token for token in head if token not in _QUALIFIERS]) > 1
         and head[-1].isidentifier()
         and head[-1] not in _TYPE_WORDS | _QUALIFIERS
         and head[-2] != "::"
     )
-    kind = (head[:-1] if named else head) + rest
-    return DeclaredParameter(_spelled(kind), head[-1] if named else "")
-
-
-def _spelled(texts: Sequence[str]) -> str:
-    """Return tokens as text, with the spaces that people write in types."""
-    found = ""
-    for text in texts:
-        is_word = text[0].isalnum() or text[0] == "_"
-        if is_word and (found[-1:].isalnum() or found[-1:] in {"_", "*", "&", ">"}):
-            found += " "
-        found += f"{text} " if text == "," else text
-    return found
+    return (*(head[:-1] if named else head), *rest), head[-1] if named else ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.table import defines_constants as defines_constants
     from hatch_cuda_kernels.libraries.table import device_names as device_names
     from hatch_cuda_kernels.libraries.table import global_names as global_names
+    from hatch_cuda_kernels.libraries.table import guessed_values as guessed_values
     from hatch_cuda_kernels.libraries.table import has_system_header as has_system_header
     from hatch_cuda_kernels.libraries.table import header_of as header_of
     from hatch_cuda_kernels.libraries.table import header_of_use as header_of_use
@@ -65,6 +66,7 @@ __getattr__ = lazy(
             "defines_constants",
             "device_names",
             "global_names",
+            "guessed_values",
             "has_system_header",
             "header_of",
             "header_of_use",

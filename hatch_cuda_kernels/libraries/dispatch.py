@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cpp import MacroToken
 from hatch_cuda_kernels.libraries.table import table
 
 if TYPE_CHECKING:
@@ -53,24 +52,22 @@ def dispatched(macro: str, words: frozenset[str]) -> tuple[str, tuple[str, ...]]
     return name, tuple(dict.fromkeys((*(types or ()), *added)))
 
 
-def as_declared(tokens: Sequence[MacroToken]) -> tuple[MacroToken, ...]:
+def as_declared(tokens: Sequence[str]) -> tuple[str, ...]:
     """Return template arguments with Torch's numbers as they are declared, and CUDA's types in place of their sums'."""
     known = _dispatch()
-    found: list[MacroToken] = []
+    found: list[str] = []
     at = 0
     while at < len(tokens):
-        token = tokens[at]
-        follows = [one.text for one in tokens[at + 1 : at + 3]]
-        if token.text in known["sums"] and follows[:1] == ["<"]:
-            while found and found[-1].text in {"typename", "at", "::"}:
-                token = found.pop()
-            end = next((end for end in range(at, len(tokens)) if tokens[end].text == ">"), len(tokens) - 1)
-            inner = [one.text for one in tokens[at + 2 : end]]
-            kind = " ".join(inner[: inner.index(",")] if "," in inner else inner)
-            found.append(MacroToken(kind if kind in _types(known["own_sums"]) else "float", token.is_spaced))
-            at = end + (3 if [one.text for one in tokens[end + 1 : end + 3]] == ["::", "type"] else 1)
+        text, follows = tokens[at], [*tokens[at + 1 : at + 3]]
+        if text in known["sums"] and follows[:1] == ["<"]:
+            while found and found[-1] in {"typename", "at", "::"}:
+                found.pop()
+            end = [*tokens, ">"].index(">", at)
+            inner = tuple(tokens[at + 2 : end])
+            kind = inner[: inner.index(",")] if "," in inner else inner
+            found += kind if kind in known["own_sums"] else ("float",)
+            at = end + (3 if [*tokens[end + 1 : end + 3]] == ["::", "type"] else 1)
             continue
-        is_torchs = token.text in {"at", "torch"} and follows in _NUMBERS
-        found.append(token._replace(text="c10") if is_torchs else token)
+        found.append("c10" if text in {"at", "torch"} and follows in _NUMBERS else text)
         at += 1
     return tuple(found)

@@ -23,6 +23,7 @@ __all__ = [
     "defines_constants",
     "device_names",
     "global_names",
+    "guessed_values",
     "has_system_header",
     "header_of",
     "header_of_use",
@@ -123,6 +124,15 @@ def implicit_names() -> Mapping[str, str]:
 def device_names() -> Mapping[str, str]:
     """Return the names of the toolkit's other headers for device code."""
     return _by_name(table("cuda")["device"])
+
+
+@cache
+def guessed_values() -> Mapping[str, tuple[str, ...]]:
+    """Return what to try for template parameters, by what they are, and by what they are called."""
+    known = table("cuda")["guesses"]
+    return {
+        key: tuple(one if isinstance(one, str) else " ".join(one) for one in values) for key, values in known.items()
+    }
 
 
 @cache

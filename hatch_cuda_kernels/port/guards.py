@@ -7,12 +7,12 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp import SourceFile, lex, lex_with_places
+from hatch_cuda_kernels.cpp import SourceFile, lex, lex_with_places, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from hatch_cuda_kernels.cpp import Directive, Edit
+    from hatch_cuda_kernels.cpp import Edit
 
 __all__ = ["Guard", "guarded", "needed"]
 
@@ -33,7 +33,7 @@ _REASONS: Final = {
 }
 #: More lines than one declaration has that begins or ends in a branch, in code that people write.
 _MOST_LINES: Final = 300
-_OPENING: Final = frozenset({"if", "ifdef", "ifndef"})
+_ELSEWHERE: Final = "#ifndef __CUDACC_RTC__\n"
 
 
 class Guard(NamedTuple):
@@ -78,7 +78,7 @@ def guarded(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str)
     at = 0
     while at < len(page.lines):
         last, own = regions.get(at, (at, []))
-        pieces += [additions if at == place else "", *(page.shown_twice(at, last, own) if own else [page.lines[at]])]
+        pieces += [additions if at == place else "", page.shown_twice(at, last, own) if own else page.lines[at]]
         at = last + 1
     made = "".join(pieces)
     return (made.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in shown.text else made), page.notes
@@ -124,119 +124,83 @@ class _Page:
     def _whole(self, edit: Edit) -> tuple[int, int] | None:
         """Return the lines around an edit with whole comments, joined lines and groups; None for too many."""
         first, last = self._line_of(edit.start), self._line_of(max(edit.start, edit.end - 1))
-        if edit.reason == "condition":
-            return self._with_joined(first, last)
+        fewest = last - first
         while True:
-            wide = self._with_groups(*self._with_joined(first, last))
-            if wide is None or wide == (first, last):
+            while first and self._goes_on(first - 1):
+                first -= 1
+            while last + 1 < len(self.lines) and self._goes_on(last):
+                last += 1
+            groups = [] if edit.reason == "condition" else [self._groups[at] for at in self._conditionals(first, last)]
+            wide = min([first, *(one[0] for one in groups)]), max([last, *(one[1] for one in groups)])
+            if wide == (first, last):
                 return wide
             first, last = wide
+            if last - first - fewest > _MOST_LINES:
+                return None
 
-    def _with_joined(self, first: int, last: int) -> tuple[int, int]:
-        while first and self.lines[first - 1].rstrip("\r\n").endswith("\\"):
-            first -= 1
-        while last + 1 < len(self.lines) and self.lines[last].rstrip("\r\n").endswith("\\"):
-            last += 1
-        while first and self._is_inside(self._starts[first]):
-            first -= 1
-        while last + 1 < len(self.lines) and self._is_inside(self._starts[last + 1]):
-            last += 1
-        return first, last
-
-    def _is_inside(self, offset: int) -> bool:
-        """Return whether a line begins inside a comment or a literal. Joined lines never do."""
+    def _goes_on(self, line: int) -> bool:
+        """Return whether a line ends in a backslash, a comment or a literal."""
+        if self.lines[line].rstrip("\r\n").endswith("\\"):
+            return True
+        offset, begin = self._starts[line + 1], 0
         at = bisect_left(self._tokens, offset, key=lambda token: self._file.place(token.start)) - 1
-        begin = 0
         if at >= 0:
             begin = self._file.place_behind(self._file.place(self._tokens[at].start), self._tokens[at].text)
         return offset < begin or not lex(f"{self._file.text[begin:offset]}*/")  # which only a comment takes in
 
-    def _with_groups(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return lines with all of each conditional group that begins, goes on or ends in them."""
-        low, high = first, last
-        for directive in self._directives(first, last):
-            if directive.is_conditional:
-                begin, end = self._groups.get(directive.start, (directive.start, directive.end))
-                low, high = min(low, self._line_of(begin)), max(high, self._line_of(end - 1))
-        return None if high - low - (last - first) > _MOST_LINES else (low, high)
-
-    def _directives(self, first: int, last: int) -> Sequence[Directive]:
-        found = self._file.directives
-        begin = bisect_left(found, self._starts[first], key=lambda one: one.start)
-        end = bisect_left(found, self._starts[last + 1], key=lambda one: one.start)
-        return found[begin:end]
+    def _conditionals(self, first: int, last: int) -> Iterable[int]:
+        """Return the directives of conditional groups in some lines, by their indices."""
+        begin, end = (self._file.run_at(self._starts[line] - 1) for line in (first, last + 1))
+        return (at for at in range(begin, end) if at in self._groups)
 
     @cached_property
     def _groups(self) -> dict[int, tuple[int, int]]:
-        """Where the group of each conditional directive begins and ends, by where the directive does."""
+        """The first and the last line of the group of each conditional directive, by its index."""
         found: dict[int, tuple[int, int]] = {}
-        opened: list[list[int]] = []
-        for directive in self._file.directives:
-            if directive.word in _OPENING:
-                opened.append([])
-            if directive.is_conditional and opened:
-                opened[-1].append(directive.start)
-                if directive.word == "endif":
-                    chain = opened.pop()
-                    found |= dict.fromkeys(chain, (chain[0], directive.end))
+        directives = self._file.directives
+        for at in (at for at, one in enumerate(directives) if one.is_conditional):
+            chain = [at]
+            while at not in found and chain[-1] in self._file.groups:
+                chain.append(self._file.groups[chain[-1]])
+            span = self._line_of(directives[at].start), self._line_of(directives[chain[-1]].end - 1)
+            found |= {} if at in found else dict.fromkeys(chain, span)
         return found
 
     def first_include(self) -> int:
         """Return the first line with an include that no ``#if`` is around; 0 where there is none."""
-        depth = 0
-        for directive in self._file.directives:
-            if directive.word == "include" and not depth:
-                return self._line_of(directive.start)
-            depth += (directive.word in _OPENING) - (directive.word == "endif")
+        at = 0
+        while at < len(self._file.directives):
+            if self._file.directives[at].word == "include":
+                return self._line_of(self._file.directives[at].start)
+            while at in self._file.groups:
+                at = self._file.groups[at]
+            at += 1
         return 0
 
-    def shown_twice(self, first: int, last: int, edits: Sequence[Edit]) -> Iterator[str]:
-        """Yield lines as NVRTC and as others are to see them."""
-        old = "".join(self.lines[first : last + 1])
-        if all(edit.reason == "condition" for edit in edits) and len(edits) == 1:
-            edit = edits[0]
-            yield f"{self._file.text[self._starts[first] : edit.start]}{self._condition(edit)}\n"
-            return
-        new = self._edited(first, last, edits)
-        if not lex(new):
-            yield f"#ifndef __CUDACC_RTC__\n{old}#endif\n"
-        else:
-            yield f"#ifdef __CUDACC_RTC__\n{new}#else\n{old}#endif\n"
-
-    def _edited(self, first: int, last: int, edits: Sequence[Edit]) -> str:
+    def shown_twice(self, first: int, last: int, edits: Sequence[Edit]) -> str:
+        """Return lines as NVRTC and as others are to see them."""
         pieces: list[str] = []
-        done = self._starts[first]
+        done, end = self._starts[first], self._starts[last + 1]
+        old = self._file.text[done:end]
         for edit in edits:
             before = self._file.text[done : edit.start]
-            text = self._condition(edit) if edit.reason == "condition" else edit.text
-            pieces += [before.rstrip() if text[:1] == ";" and before.strip() else before, text, self._kept(edit)]
+            pieces.append(before.rstrip() if edit.text[:1] == ";" and before.strip() else before)
+            pieces.append(self._condition(edit) if edit.reason == "condition" else edit.text)
             done = edit.end
-        made = "".join((*pieces, self._file.text[done : self._starts[last + 1]]))
-        lines = [line.rstrip() for line in made.splitlines()]
-        return "".join(f"{line}\n" for line in lines if line)
-
-    def _kept(self, edit: Edit) -> str:
-        """Return the directives inside what goes, but for groups in which nothing is left."""
-        if edit.reason == "condition" or "\n" not in self._file.text[edit.start : edit.end]:
-            return ""
-        inside = self._directives(self._line_of(edit.start), self._line_of(edit.end - 1))
-        inside = [one for one in inside if edit.start <= one.start and one.end <= edit.end]
-        if all(one.is_conditional or one.word == "pragma" for one in inside):
-            return ""
-        return "".join(f"\n{self._file.text[one.start : one.end]}" for one in inside) + "\n"
+        lines = (line.rstrip() for line in "".join((*pieces, self._file.text[done:end])).splitlines())
+        new = "".join(f"{line}\n" for line in lines if line)
+        if all(one.reason == "condition" for one in edits):
+            return new
+        return f"#ifdef __CUDACC_RTC__\n{new}#else\n{old}#endif\n" if lex(new) else f"{_ELSEWHERE}{old}#endif\n"
 
     def _condition(self, edit: Edit) -> str:
         """Return a directive that holds for NVRTC, or does not, and is what it was for others."""
-        at = bisect_left(self._file.directives, edit.start, key=lambda one: one.start)
-        directive = self._file.directives[at]
-        texts = directive.texts
-        asked = directive.operand.strip() if not directive.word.endswith("def") else texts[0]
-        asked = " ".join(asked.split()) if "/*" not in asked and "//" not in asked else " ".join(texts)
+        directive = self._file.directives[self._file.run_at(edit.start) - 1]
+        asked = " ".join(directive.operand.split()) if "/" not in directive.operand else written(directive.texts)
         if directive.word.endswith("def"):
             asked = f"!defined({asked})" if directive.word.endswith("ndef") else f"defined({asked})"
         holds = edit.text.endswith("1")
-        if "?" in texts or (not holds and "||" in texts):
+        if "?" in asked or (not holds and "||" in asked):
             asked = f"({asked})"
         word = "elif" if directive.word.startswith("el") else "if"
-        both = f"{asked} || defined(__CUDACC_RTC__)" if holds else f"{asked} && !defined(__CUDACC_RTC__)"
-        return f"#{word} ({both})"
+        return f"#{word} ({asked} {'||' if holds else '&& !'}{' ' * holds}defined(__CUDACC_RTC__))"

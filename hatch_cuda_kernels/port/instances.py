@@ -4,55 +4,32 @@ from __future__ import annotations
 
 from collections import ChainMap, defaultdict
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.cpp import MacroToken, is_identifier
+from hatch_cuda_kernels.cpp import TextError, closing, lex, split, written
 from hatch_cuda_kernels.execution_space import is_kernel, parameters_of
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.port.sites import Alternatives, Owner, code_of_body, code_of_head, find_sites, without_restrict
-from hatch_cuda_kernels.port.spelling import closing, deduce, launches, replaced, spelled, split, tight, words, written
+from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, is_name, launches, replaced, value_type, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from hatch_cuda_kernels.cpp import Declaration, MacroTable, Reading
-    from hatch_cuda_kernels.port.sites import Site
-    from hatch_cuda_kernels.port.spelling import Spelling
+    from hatch_cuda_kernels.cpp import Declaration, MacroTable
+    from hatch_cuda_kernels.execution_space import DevicePass
+    from hatch_cuda_kernels.port.sites import Site, Spelling
 
-__all__ = ["Instances", "SeenLaunch", "Template"]
+__all__ = ["Instances", "Template"]
 
+T = TypeVar("T")
 _MOST: Final = 512
-#: Instances of one kernel that is named and not launched.
-_MOST_USES: Final = 2048
 _DEEPEST: Final = 6
-#: The word of a launch among those of code.
-_LAUNCH: Final = "<<<"
 #: Tokens of bodies that are read for launches; more than the code of any project's hosts.
 _MOST_TOKENS: Final = 3_000_000
-
-
-class SeenLaunch(NamedTuple):
-    """One ``kernel<...><<<...>>>(...)`` as it is spelled."""
-
-    path: str
-    line: int
-    kernel: str
-    template: tuple[str, ...] | None
-    """The template arguments; None where none are spelled."""
-    configuration: tuple[str, ...]
-    arguments: tuple[str, ...]
-    axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The names among the template arguments that stand for several types, with these; none where they are unknown."""
-    meanings: tuple[tuple[str, ...], ...] = ()
-    """What the template arguments stand for, where the templates around the launch are used."""
-    casts: tuple[str, ...] = ()
-    """The same as name expressions, where the kernel has overloads that only a cast tells apart."""
-
-    @property
-    def plain(self) -> str:
-        """The kernel's name without namespaces."""
-        return self.kernel.rpartition("::")[2]
+#: What the type of a value has no part in.
+_ORNAMENTS: Final = frozenset({"const", "&", "struct"})
+#: The word of a launch among those of code.
+_LAUNCH: Final = "<<<"
 
 
 class Template(NamedTuple):
@@ -66,8 +43,8 @@ class Template(NamedTuple):
     """The template's parameters as they are spelled."""
     types: tuple[Spelling, ...]
     """Of the kernel's own parameters."""
-    uses: tuple[tuple[str, ...], ...] = ()
-    """Its arguments where it is named and not launched."""
+    sites: tuple[Site, ...] = ()
+    """Where it is launched, or named with arguments that are known."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -77,169 +54,153 @@ class Template(NamedTuple):
     @property
     def required(self) -> int:
         """How many of the template's parameters have no default."""
-        return sum(all(token.text not in {"=", "..."} for token in part) for part in self.heads)
+        return sum({"=", "..."}.isdisjoint(part) for part in self.heads)
 
     @property
     def plain(self) -> str:
         """Its name without namespaces."""
         return self.name.rpartition("::")[2]
 
-    def instances(self, meanings: Iterable[Sequence[str]]) -> list[str]:
-        """Return the name expressions of instances with these arguments."""
-        return [f"{self.name}<{', '.join(each)}>" for each in meanings]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The instances that are known."""
+        return tuple(name for site in self.sites for name in site.names)
 
-
-class _Body(NamedTuple):
-    """The code of a function, or what of a declaration is outside bodies."""
-
-    declaration: Declaration
-    words: frozenset[str]
-    is_head: bool
-
-
-def _words(texts: Collection[str]) -> frozenset[str]:
-    return frozenset((*texts, _LAUNCH) if launches([*texts]) else texts)
+    def instance(self, arguments: Sequence[str]) -> str:
+        """Return the name expression of an instance."""
+        return f"{self.name}<{', '.join(arguments)}>"
 
 
 def _heads(declaration: Declaration) -> list[tuple[Spelling, ...]]:
     """Return the parameters of each ``template <...>`` of a declaration."""
-    if declaration.template is None:
-        return []
-    first, last = declaration.template
-    tokens = [MacroToken(token.text) for token in declaration.tokens[first:last]]
-    found: list[tuple[Spelling, ...]] = []
-    at = 0
-    while at + 1 < len(tokens):
-        end = closing(tokens, at + 1, is_angle=True) if tokens[at].text == "template" else None
-        if end is not None and tokens[at + 1].text == "<":
-            found.append(tuple(split(tokens[at + 2 : end])))
-            at = end
-        at += 1
-    return found
+    first, last = declaration.template or (0, 0)
+    texts = [token.text for token in declaration.tokens[first:last]]
+    openings = (at for at, text in enumerate(texts) if texts[at - 1 : at] == ["template"] and text == "<")
+    spans = ((opening, closing(texts, opening)) for opening in openings)
+    return [tuple(split(texts[opening + 1 : end])) for opening, end in spans]
 
 
-def _name_of(tokens: Spelling) -> str:
-    """Return the name of a template's parameter; empty where it has none."""
-    named = [*takewhile(lambda token: token.text != "=", tokens)]
-    last = named[-1].text if len(named) > 1 else ""
-    return last if is_identifier(last or " ") else ""
+def _words(texts: Sequence[str]) -> frozenset[str]:
+    return frozenset((*texts, _LAUNCH) if launches(texts) else texts)
 
 
 def _names_of(head: Sequence[Spelling]) -> tuple[str, ...]:
-    return tuple(map(_name_of, head))
+    """Return the names of a template's parameters; empty ones of those without."""
+    named = ([*takewhile(lambda text: text != "=", part)] for part in head)
+    return tuple(part[-1] if len(part) > 1 and is_name(part[-1]) else "" for part in named)
 
 
-def _is_code(declaration: Declaration) -> bool:
-    return declaration.body is not None and declaration.kind in {"function", "unknown"}
-
-
-def _full_name(declaration: Declaration) -> str:
-    return "::".join(filter(None, (*declaration.scope, *declaration.qualifier, declaration.name)))
-
-
-def _parameters(declaration: Declaration) -> list[tuple[Spelling, str]]:
-    """Return the types and names of a function's parameters."""
-    return [(without_restrict(spelled(one.type)), one.name) for one in parameters_of(declaration)]
+def _parameters(declaration: Declaration) -> dict[str, Spelling]:
+    """Return the types of a function's parameters by name; by a number for those without."""
+    found = parameters_of(declaration)
+    return {one.name or str(at): value_type(lex(one.type)) for at, one in enumerate(found)}
 
 
 class Instances:
     """The kernels of a project that are templates, and what its code says of their arguments."""
 
-    def __init__(self, units: Sequence[tuple[Sequence[Reading], MacroTable]]) -> None:
-        self._declarations: Final = [*_once(units)]
-        macros = [one for _, one in units]
+    def __init__(self, passes: Sequence[DevicePass]) -> None:
+        self._declarations: Final = [one for passed in passes for reading in passed.readings for one in reading]
         self._classes: Final = {one.name for one in self._declarations if one.kind in {"class", "forward"}}
         self._functions: Final = {one.name for one in self._declarations if one.kind == "function"} - self._classes
-        self._variables: Final = self._types_of_variables()
-        self._patterns: Final[dict[str, list[Declaration]]] = defaultdict(list)
-        self._instantiations: Final[dict[str, list[Declaration]]] = defaultdict(list)
-        for one in self._declarations:
-            if one.kind == "function" and one.template is not None:
-                self._patterns[one.name].append(one)
-            elif one.kind == "instantiation":
-                self._instantiations[one.name].append(one)
-        self._known: Final[dict[tuple[Owner, frozenset[str]], list[dict[str, Spelling]]]] = {}
-        self._names: Final = _Names(self._declarations)
-        found = self._find_templates()
-        self._sites: Final[dict[str, list[Site]]] = defaultdict(list)
-        for site in self._find_sites(macros, {one.plain for one in found}):
-            self._sites[site.name].append(site)
-        self.templates: Final = [one._replace(uses=self._uses(one)) for one in found]
-        self.launches: Final = self._launches()
-
-    def _types_of_variables(self) -> dict[str, Spelling]:
-        found: dict[str, Spelling] = {}
+        self._variables: Final[dict[str, Spelling]] = {}
+        """The types of those outside classes and functions."""
+        self._patterns: Final[dict[str, list[tuple[Spelling, ...]]]] = defaultdict(list)
+        """The types of the parameters of functions that are templates."""
+        self._instantiations: Final[dict[str, list[tuple[Spelling, ...]]]] = defaultdict(list)
         for one in self._declarations:
             if one.kind == "variable" and not one.is_member and one.declarators:
                 first = one.declarators[0]
-                end = next((at for at in one.top if at >= first.first and one.tokens[at].text == first.name), 0)
-                kind = tight(MacroToken(one.tokens[at].text) for at in range(first.first, end))
-                found[first.name] = tuple(
-                    token for token in kind if token.text not in {"static", "extern", "inline", "constexpr"}
-                )
-        return found
+                texts = [token.text for token in one.tokens[first.first :]]
+                self._variables[first.name] = value_type(texts[: texts.index(first.name)])
+            elif one.kind == "instantiation":
+                self._instantiations[one.name].append(tuple(_parameters(one).values()))
+            elif one.kind == "function" and one.template is not None:
+                self._patterns[one.name].append(tuple(_parameters(one).values()))
+        self._known: Final[dict[tuple[Owner, frozenset[str]], list[dict[str, Spelling]]]] = {}
+        self._names: Final = _Names(self._declarations)
+        found = self._find_templates()
+        self._kernels: Final[dict[str, list[Template]]] = defaultdict(list)
+        for kernel in found:
+            self._kernels[kernel.plain].append(kernel)
+        self._sites: Final[dict[str, list[Site]]] = defaultdict(list)
+        for site in self._find_sites([one.unit.macros for one in passes]):
+            self._sites[site.plain].append(site)
+        seen = self._seen()
+        self.launches: Final = [site for site in seen if site.configuration is not None]
+        """Those of kernels that are no templates, too."""
+        self.templates: Final = [
+            one._replace(sites=tuple(site for site in seen if site.plain == one.plain)) for one in found
+        ]
 
     def _find_templates(self) -> list[Template]:
-        """Return the kernels that are templates, each overload once."""
-        found: dict[tuple[str, tuple[str, ...]], Template] = {}
+        """Return the kernels that are templates, each overload once, whatever it calls its parameters."""
+        found: dict[tuple[str, tuple[Spelling, ...]], Template] = {}
         for one in self._declarations:
             heads = _heads(one)
             if not heads or not is_kernel(one) or one.is_specialization or not heads[-1]:
                 continue
             file, start, _ = one.stream.place(one.tokens[0].at)
-            types = tuple(kind for kind, _ in _parameters(one))
-            path = file.name.removeprefix(VIRTUAL_ROOT)
-            kernel = Template(path, file.line(start), _full_name(one), heads[-1], types)
-            found.setdefault((kernel.name, _signature(kernel)), kernel)
+            name = "::".join(filter(None, (*one.scope, *one.qualifier, one.name)))
+            types = tuple(_parameters(one).values())
+            numbers = {name: (str(at),) for at, name in enumerate(_names_of(heads[-1]))}
+            kernel = Template(file.name.removeprefix(VIRTUAL_ROOT), file.line(start), name, heads[-1], types)
+            found.setdefault((name, tuple(replaced(each, numbers) for each in types)), kernel)
         return sorted(found.values(), key=lambda kernel: kernel.path)
 
     # Sites.
 
-    def _find_sites(self, macros: Sequence[MacroTable], kernels: Collection[str]) -> Iterator[Site]:
+    def _find_sites(self, macros: Iterable[MacroTable]) -> Iterator[Site]:
         """Yield the launches, and the places that name kernels or templates that lead to these."""
-        wanted, interesting = self._wanted([*self._bodies()], macros, kernels)
+        wanted, interesting = self._wanted(macros)
         left = _MOST_TOKENS
-        for body in interesting:
-            declaration = body.declaration
-            code = code_of_head(declaration) if body.is_head else code_of_body(declaration)
-            left -= len(code.tokens)
+        for one, is_head in interesting:
+            try:
+                tokens = (
+                    one.tokens
+                    if is_head or one.body is None
+                    else one.stream.between(*(one.tokens[at] for at in one.body))
+                )
+            except TextError:
+                continue  # macros become more than anybody writes
+            left -= len(tokens)
             if left < 0:
                 return
-            parameters = {} if body.is_head else {name: kind for kind, name in _parameters(declaration)}
-            names = wanted - {declaration.name} if body.is_head and declaration.kind != "instantiation" else wanted
-            owners = tuple(self._owners(declaration))
-            found = find_sites(code, names, owners, ChainMap(parameters, self._variables), self._functions)
-            yield from (site for site in found if not body.is_head or site.template is not None)
+            code = Code(
+                one.stream, tokens, ChainMap({} if is_head else _parameters(one), self._variables), self._functions
+            )
+            names = wanted - {one.name} if is_head and one.kind != "instantiation" else wanted
+            found = code.sites(names, tuple(self._owners(one)))
+            yield from (site for site in found if not is_head or site.template is not None)
 
-    def _bodies(self) -> Iterator[_Body]:
-        for one in self._declarations:
-            yield _Body(one, frozenset(token.text for token in one.tokens), is_head=True)
-            if _is_code(one) and one.body is not None:
-                first, last = (one.tokens[at] for at in one.body)
-                end = last.at + 1 if last.use is None else last.use.last
-                yield _Body(one, _words(one.stream.texts[first.at : end]), is_head=False)
+    def _wanted(self, macros: Iterable[MacroTable]) -> tuple[set[str], list[tuple[Declaration, bool]]]:
+        """Return the names to look for, and the code that has something to do with them, in order.
 
-    def _wanted(
-        self, bodies: Sequence[_Body], macros: Sequence[MacroTable], kernels: Collection[str]
-    ) -> tuple[set[str], list[_Body]]:
-        """Return the names to look for, and the code that has something to do with them, in order."""
+        That is bodies of functions, and what of declarations is outside of bodies.
+        """
         users: dict[str, list[str]] = defaultdict(list)
         for macro in (one for table in macros for one in table.definitions()):
-            for word in _words([token.text for token in macro.body]):
-                users[word].append(macro.name)
-        wanted, reached, found = {*kernels}, set[str](), set[int]()
-        waiting = [*kernels, _LAUNCH]
+            for text in _words([token.text for token in macro.body]):
+                users[text].append(macro.name)
+        code: list[tuple[Declaration, bool, frozenset[str]]] = []
+        for one in self._declarations:
+            code.append((one, True, frozenset(token.text for token in one.tokens)))
+            if one.body is not None and one.kind in {"function", "unknown"}:
+                first, last = (one.tokens[at] for at in one.body)
+                code.append((one, False, _words(one.stream.texts[first.at : last.use.last if last.use else last.at])))
+        wanted, reached, found = {*self._kernels}, set[str](), set[int]()
+        waiting = [*self._kernels, _LAUNCH]
         for _ in range(_DEEPEST):
             while waiting:
                 word = waiting.pop()
                 waiting += users[word] if word not in reached else ()
                 reached.add(word)
-            fresh = {at for at, body in enumerate(bodies) if not reached.isdisjoint(body.words)} - found
-            owners = {owner.name for at in fresh for owner in self._owners(bodies[at].declaration)}
+            fresh = {at for at, (_, _, texts) in enumerate(code) if not reached.isdisjoint(texts)} - found
+            owners = {owner.name for at in fresh for owner in self._owners(code[at][0])}
             found |= fresh
             waiting = [*(owners - wanted)]
             wanted |= owners
-        return wanted, [bodies[at] for at in sorted(found)]
+        return wanted, [code[at][:2] for at in sorted(found)]
 
     def _owners(self, declaration: Declaration) -> Iterator[Owner]:
         """Yield the templates around what a declaration holds, the innermost first."""
@@ -247,17 +208,14 @@ class Instances:
         if heads and declaration.kind == "function":
             of_class = declaration.qualifier[-1] if declaration.qualifier else ""
             if of_class and (len(heads) > 1 or of_class in self._classes):
-                yield Owner(of_class, _names_of(heads[0]), is_class=True)
+                yield Owner(of_class, _names_of(heads[0]))
                 heads = heads[1:]
             for head in heads[-1:]:
                 yield Owner(declaration.name, _names_of(head))
         elif heads:
-            yield Owner(declaration.name, _names_of(heads[-1]), is_class=True)
-        scope = declaration.parent
-        while scope is not None:
-            if scope.kind == "class" and (heads := _heads(scope)):
-                yield Owner(scope.name, _names_of(heads[-1]), is_class=True)
-            scope = scope.parent
+            yield Owner(declaration.name, _names_of(heads[-1]))
+        if declaration.parent is not None:
+            yield from self._owners(declaration.parent)
 
     # What template arguments stand for.
 
@@ -269,15 +227,14 @@ class Instances:
         ``chain`` are the templates that are being asked about.
         """
         found = [settled]
-        around: tuple[Alternatives | Owner, ...] = (*site.around, *site.owners)
-        for one in around:
+        for one in site.around:
             own = {*one.parameters} - {""}
             if any(words(part) & own for parts in found for part in parts):
                 bound = one.bindings if isinstance(one, Alternatives) else self._bound(one, chain)
-                pairs = ((parts, each) for parts in found for each in bound)
                 found = [
                     tuple(_without_decltype(replaced(part, each)) for part in parts)
-                    for parts, each in pairs
+                    for parts in found
+                    for each in bound
                     if not any(words(part) & own - each.keys() for part in parts)
                 ]
         return list(dict.fromkeys(found))[:_MOST]
@@ -289,140 +246,90 @@ class Instances:
         about = (owner, frozenset(chain))
         if about not in self._known:
             found = self._used(owner, (*chain, owner.name))
-            alike = {tuple((name, written(one)) for name, one in each.items()): each for each in found if each}
+            alike = {tuple(each.items()): each for each in found if each}
             self._known[about] = [*alike.values()][:_MOST]
         return self._known[about]
 
     def _used(self, owner: Owner, chain: tuple[str, ...]) -> Iterator[dict[str, Spelling]]:
-        """Yield what the parameters stand for where their arguments are spelled, or those of a call say it."""
-        for site in self._sites[owner.name]:
-            if len(site.settled) <= len(owner.parameters):
-                for bound in self._bindings(owner, site.settled, site.types):
-                    for parts in self._meanings(site, tuple(bound.values()), chain) if bound else ():
-                        yield dict(zip(bound, parts, strict=True))
-        for declared in self._instantiations[owner.name]:
-            yield from self._bindings(owner, (), [kind for kind, _ in _parameters(declared)])
-
-    def _bindings(
-        self, owner: Owner, arguments: Sequence[Spelling], types: Sequence[Spelling]
-    ) -> Iterator[dict[str, Spelling]]:
-        """Yield what template arguments and the types of values say, for each function that may be meant."""
-        patterns = [] if owner.is_class else [_parameters(one) for one in self._patterns[owner.name]]
-        if not patterns or len(arguments) == len(owner.parameters):
-            patterns, types = [[]], ()
-        for pattern in patterns:
-            if len(pattern) >= len(types):
-                yield _bound_by(owner.parameters, arguments, [kind for kind, _ in pattern], types)
-
-    def _uses(self, template: Template) -> tuple[tuple[str, ...], ...]:
-        """Return the template arguments of a kernel where it is named and not launched."""
-        found: dict[tuple[str, ...], None] = {}
-        for site in self._sites[template.plain]:
-            if site.template is None or site.configuration is not None or len(site.template) > len(template.parameters):
-                continue
-            if len(site.template) >= template.required:
-                for parts in self._meanings(site, site.settled, (template.plain,)):
-                    found[self._names.qualified(parts, template.name)] = None
-        return tuple(found)[:_MOST_USES]
+        """Yield what the parameters stand for where their arguments are spelled, or the types of values say it."""
+        uses: list[tuple[Site | None, tuple[Spelling, ...], tuple[Spelling, ...]]] = [
+            *((site, site.settled, site.types) for site in self._sites[owner.name]),
+            *((None, (), types) for types in self._instantiations[owner.name]),
+        ]
+        for site, arguments, types in uses:
+            patterns = [one for one in self._patterns[owner.name] if len(one) >= len(types)]
+            if not self._patterns[owner.name] or len(arguments) == len(owner.parameters):
+                patterns = [()]
+            for pattern in patterns if len(arguments) <= len(owner.parameters) else ():
+                bound = _bound_by(owner.parameters, arguments, pattern, types)
+                parts = tuple(bound.values())
+                for each in [parts] if site is None or not bound else self._meanings(site, parts, chain):
+                    yield dict(zip(bound, each, strict=True))
 
     # Launches.
 
-    def _launches(self) -> list[SeenLaunch]:
-        """Return the launches, each place once, with what its template arguments stand for."""
-        kernels = defaultdict(list)
-        for template in self.templates:
-            kernels[template.plain].append(template)
-        found: dict[tuple[str, int, str, tuple[str, ...] | None], SeenLaunch] = {}
-        sites = (one for sites in self._sites.values() for one in sites if one.configuration is not None)
-        for site in sorted(sites, key=lambda site: (site.file, site.offset)):
-            launch = _as_spelled(site)
-            if (known := kernels.get(site.name)) is not None:
-                launch = self._resolved(launch, site, _candidates(launch, known))
-            place = (site.file, site.offset, site.kernel, launch.template)
-            before = found.get(place)
-            found[place] = launch if before is None else _merged(before, launch)
+    def _seen(self) -> list[Site]:
+        """Return the launches, and the other places that name known instances of kernels, each once."""
+        found: dict[tuple[str, int, str, tuple[str, ...] | None], Site] = {}
+        every = (site for sites in self._sites.values() for site in sites)
+        for site in sorted(every, key=lambda site: (site.configuration is None, site.path, site.offset)):
+            one = self._resolved(site, self._kernels[site.plain]) if site.plain in self._kernels else site
+            if one.configuration is not None or one.names:
+                place = (one.path, one.offset, one.kernel, one.template)
+                before = found.get(place, one)  # another reading of it
+                meanings, names = _once(before.meanings + one.meanings), _once(before.names + one.names)
+                found[place] = before._replace(meanings=meanings, names=names)
         return [*found.values()]
 
-    def _resolved(self, launch: SeenLaunch, site: Site, overloads: Sequence[Template]) -> SeenLaunch:
+    def _resolved(self, site: Site, known: Sequence[Template]) -> Site:
+        """Return a site with what is known of its template arguments."""
+        own = [one for one in known if one.path == site.path] or known
+        overloads = [one for one in own if (one.path, one.name) == (own[-1].path, own[-1].name)]
         meant = _overload(site, overloads) if len(overloads) > 1 else None
         template = meant or overloads[0]
-        whole = _completed(site, template)
-        launch = launch._replace(axes=_axes(site))
-        if site.template is not None:
-            launch = launch._replace(template=self._names.qualified(site.settled, template.name))
+        bound = _bound_by(template.parameters, site.settled, template.types, site.types)
+        whole = tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))
+        if len(site.settled) >= len(template.parameters):
+            whole = site.settled
+        spelled = None if site.template is None else self._names.qualified(site.settled, template.name)
+        named = site._replace(axes=_axes(site), template=spelled)
         if len(whole) < template.required:
-            return launch
+            return named
         meanings = dict.fromkeys(
             self._names.qualified(map(as_declared, each), template.name) for each in self._meanings(site, whole)
         )
-        casts: tuple[str, ...] = ()
-        if meant is not None:
-            casts = tuple(dict.fromkeys(self._cast(template, tuple(map(spelled, each))) for each in meanings))
-        return launch._replace(meanings=tuple(meanings), casts=casts)
+        names = (self._cast(meant, each) if meant else template.instance(each) for each in meanings)
+        return named._replace(meanings=tuple(meanings), names=_once(names))
 
-    def _cast(self, template: Template, arguments: tuple[Spelling, ...]) -> str:
+    def _cast(self, template: Template, arguments: Sequence[str]) -> str:
         """Return the name expression of an instance that overloads need."""
-        meanings = dict(zip(template.parameters, arguments, strict=False))
-        types = self._names.qualified((tight(replaced(one, meanings)) for one in template.types), template.name)
-        name = f"{template.name}<{', '.join(map(written, arguments))}>"
-        return f"(void (*)({', '.join(types)})) {name}"
-
-
-def _once(units: Iterable[tuple[Sequence[Reading], MacroTable]]) -> Iterator[Declaration]:
-    """Yield the declarations of some units, those of a file that several read as the first one has them."""
-    read: dict[str, int] = {}
-    for number, (readings, _) in enumerate(units):
-        for reading in readings:
-            if read.setdefault(reading.stream.file.name, number) == number:
-                yield from reading
+        meanings = {name: tuple(lex(one)) for name, one in zip(template.parameters, arguments, strict=False)}
+        types = self._names.qualified((replaced(one, meanings) for one in template.types), template.name)
+        return f"(void (*)({', '.join(types)})) {template.instance(arguments)}"
 
 
 def _without_decltype(part: Spelling) -> Spelling:
     """Return a template argument with ``T`` for ``decltype(T{})``."""
-    texts = [token.text for token in part]
-    if "decltype" not in texts:
-        return part
-    at = texts.index("decltype")
-    end = closing(part, at + 1) if texts[at + 1 : at + 2] == ["("] else None
-    if end is None or texts[end - 2 : end] != ["{", "}"]:
+    at = part.index("decltype") if "decltype" in part else len(part)
+    end = closing(part, at + 1) if part[at + 1 : at + 2] == ("(",) else None
+    if end is None or part[end - 2 : end] != ("{", "}"):
         return part
     return _without_decltype((*part[:at], *part[at + 2 : end - 2], *part[end + 1 :]))
 
 
-def _as_spelled(site: Site) -> SeenLaunch:
-    return SeenLaunch(
-        site.file.removeprefix(VIRTUAL_ROOT),
-        site.line,
-        site.kernel,
-        None if site.template is None else tuple(map(written, site.template)),
-        tuple(map(written, site.configuration or ())),
-        tuple(map(written, site.arguments or ())),
-    )
+def _once(found: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(found))
 
 
-def _axes(site: Site) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the names among the template arguments that stand for several types."""
-    named = dict.fromkeys(token.text for part in site.settled for token in part if is_identifier(token.text))
-    found = {
-        name: tuple(written(each[name]) for each in one.bindings)
-        for one in reversed(site.around)
-        for name in one.parameters
-        if name in named and one.bindings and all(name in each for each in one.bindings)
-    }
-    open_ones = {name for owner in site.owners for name in owner.parameters}
-    return (*found.items(), *((name, ()) for name in named if name in open_ones and name not in found))
-
-
-def _merged(before: SeenLaunch, launch: SeenLaunch) -> SeenLaunch:
-    """Return two readings of one launch as one."""
-    axes: dict[str, tuple[str, ...]] = dict(before.axes)
-    for name, values in launch.axes:
-        axes[name] = tuple(dict.fromkeys((*axes.get(name, ()), *values)))
-    return before._replace(
-        axes=tuple(axes.items()),
-        meanings=tuple(dict.fromkeys((*before.meanings, *launch.meanings))),
-        casts=tuple(dict.fromkeys((*before.casts, *launch.casts))),
-    )
+def _axes(site: Site) -> dict[str, tuple[str, ...]]:
+    """Return the names among the template arguments that stand for several types, with these."""
+    found: dict[str, tuple[str, ...]] = {}
+    named = [text for part in site.settled for text in part]
+    for one in reversed(site.around):
+        for name in filter(named.__contains__, one.parameters):
+            bindings = one.bindings if isinstance(one, Alternatives) else []
+            found[name] = tuple(written(each[name]) for each in bindings if name in each)
+    return found
 
 
 def _bound_by(
@@ -431,35 +338,9 @@ def _bound_by(
     """Return what template parameters stand for by the arguments that are spelled, and else by the types of values."""
     bound = dict(zip(parameters, arguments, strict=False))
     for pattern, kind in zip(wanted, given, strict=False):
-        for name, meaning in (deduce(pattern, kind, parameters) if kind else {}).items():
+        for name, meaning in _deduce(pattern, kind, parameters).items():
             bound.setdefault(name, meaning)
     return bound
-
-
-def _completed(site: Site, template: Template) -> tuple[Spelling, ...]:
-    """Return a launch's template arguments with those that its arguments imply behind them, as far as these are known.
-
-    A default stands where nothing is implied.
-    """
-    if len(site.settled) >= len(template.parameters):
-        return site.settled
-    bound = _bound_by(template.parameters, site.settled, template.types, site.types)
-    return tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))
-
-
-# Overloads.
-
-
-def _signature(template: Template) -> tuple[str, ...]:
-    """Return a kernel's parameter types in a spelling that a second declaration shares, whatever it calls these."""
-    numbers = {name: (MacroToken(f"${at}"),) for at, name in enumerate(template.parameters)}
-    return tuple(" ".join(token.text for token in replaced(one, numbers)) for one in template.types)
-
-
-def _candidates(launch: SeenLaunch, templates: Sequence[Template]) -> list[Template]:
-    """Return the overloads of the kernel that a launch names, of templates with its plain name: those of one file."""
-    own = [one for one in templates if one.path == launch.path] or templates
-    return [one for one in own if (one.path, one.name) == (own[-1].path, own[-1].name)]
 
 
 def _overload(site: Site, templates: Sequence[Template]) -> Template | None:
@@ -467,51 +348,33 @@ def _overload(site: Site, templates: Sequence[Template]) -> Template | None:
 
     Of several that fit, it is the one with the most specific types: ``complex<T>*`` rather than ``T*``.
     """
-    fitting = sorted((_specific(one), at) for at, one in enumerate(templates) if _fits(one, site))
-    if not fitting or (len(fitting) > 1 and fitting[-1][0] == fitting[-2][0]):
-        return None
-    return templates[fitting[-1][1]]
+    fitting = [(sum(map(len, one.types)), at) for at, one in enumerate(templates) if _fits(one, site)]
+    best = [at for length, at in fitting if length == max(fitting)[0]]
+    return templates[best[0]] if len(best) == 1 else None
 
 
 def _fits(template: Template, site: Site) -> bool:
     """Return whether types that are known, one at least, can be given for a template's parameters."""
     if len(site.types) != len(template.types) or len(site.settled) > len(template.parameters):
         return False
-    bound = dict(zip(template.parameters, map(written, site.settled), strict=False))
+    bound = _bound_by(template.parameters, site.settled, template.types, site.types)
     pairs = zip(template.types, site.types, strict=True)
-    known = [(wanted, one) for wanted, one in pairs if one and _is_open(template, wanted)]
-    for wanted, one in known:
-        found = deduce(wanted, one, template.parameters)
-        if not found or any(bound.setdefault(name, written(each)) != written(each) for name, each in found.items()):
-            return False
-    return bool(known)
-
-
-def _is_open(template: Template, wanted: Spelling) -> bool:
-    return not words(wanted).isdisjoint(template.parameters)
-
-
-def _specific(template: Template) -> int:
-    return sum(len(words(wanted)) for wanted in template.types if _is_open(template, wanted))
+    known = [pair for pair in pairs if pair[1] and not words(pair[0]).isdisjoint(template.parameters)]
+    found = [_deduce(*pair, template.parameters) for pair in known]
+    return bool(found) and all(one and one.items() <= bound.items() for one in found)
 
 
 class _Names:
     """The types, aliases, constants and enumerators declared outside classes, with their namespaces."""
 
     def __init__(self, declarations: Iterable[Declaration]) -> None:
-        self._known: Final[dict[str, set[str]]] = defaultdict(set)
-        for one in declarations:
-            if not one.is_member:
-                namespace = "::".join(filter(None, one.scope))
-                for name in self._declared(one):
-                    self._known[name].add(namespace)
-
-    def _declared(self, one: Declaration) -> Iterator[str]:
-        is_constant = one.kind == "variable" and (one.declarators[0].is_const or "constexpr" in one.words)
-        if one.kind in {"class", "enum", "alias", "forward"} or is_constant:
-            yield one.name
-        if one.kind == "enum" and {"class", "struct"}.isdisjoint(one.words):
-            yield from one.enumerators
+        self._known: Final[dict[str, dict[Spelling, None]]] = defaultdict(dict)
+        for one in (one for one in declarations if not one.is_member):
+            is_constant = one.kind == "variable" and (one.declarators[0].is_const or "constexpr" in one.words)
+            is_plain = one.kind == "enum" and {"class", "struct"}.isdisjoint(one.words)
+            names = [one.name] if one.kind in {"class", "enum", "alias", "forward"} or is_constant else []
+            for name in (*names, *(one.enumerators if is_plain else ())):
+                self._known[name][tuple(filter(None, one.scope))] = None
 
     def qualified(self, parts: Iterable[Spelling], kernel: str) -> tuple[str, ...]:
         """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself.
@@ -519,37 +382,71 @@ class _Names:
         A name with part of its namespaces, or none, as where it is launched, gets the rest if only one declaration can
         be meant.
         """
-        inside = kernel.split("::")[:-1]
-        around = ["::".join(inside[:count]) for count in range(len(inside), -1, -1)]
-        return tuple(written(self._qualified(part, around)) for part in parts)
+        inside = tuple(kernel.split("::")[:-1])
+        around = [inside[:count] for count in range(len(inside), -1, -1)]
+        return tuple(written([*self._qualified(part, around)]) for part in parts)
 
-    def _qualified(self, part: Spelling, around: Sequence[str]) -> Spelling:
-        found: list[MacroToken] = []
+    def _qualified(self, part: Spelling, around: Sequence[Spelling]) -> Iterator[str]:
         at = 0
         while at < len(part):
-            token = part[at]
-            last = part[at - 1].text if at else ""
-            if not is_identifier(token.text) or last in {"::", ".", "->"}:
-                found.append(token)
-                at += 1
-                continue
-            chain = [token.text]
-            while at + 2 < len(part) and part[at + 1].text == "::" and is_identifier(part[at + 2].text):
-                chain.append(part[at + 2].text)
-                at += 2
-            at += 1
-            found.append(MacroToken("::".join(self._whole(chain, around)), token.is_spaced))
-        return tuple(found)
+            end = at + 1
+            is_free = is_name(part[at]) and ("", *part)[at] not in {"::", ".", "->"}
+            while is_free and part[end : end + 1] == ("::",) and is_name("".join(part[end + 1 : end + 2])):
+                end += 2
+            yield "::".join(self._whole(part[at:end:2], around)) if is_free else part[at]
+            at = end
 
-    def _whole(self, chain: list[str], around: Sequence[str]) -> list[str]:
-        known = self._known.get(chain[0], set())
-        only = next(iter(known)) if len(known) == 1 else ""
-        namespace = next((one for one in around if one in known), only)
-        if namespace:
-            return [*namespace.split("::"), *chain]
-        for at in range(len(chain) - 1, 0, -1):
-            inner = "::".join(chain[:at])
-            fitting = {one for one in self._known.get(chain[at], ()) if f"::{one}".endswith(f"::{inner}")}
-            if len(fitting) == 1:
-                return [*fitting.pop().split("::"), *chain[at:]]
+    def _whole(self, chain: Spelling, around: Sequence[Spelling]) -> Spelling:
+        for at in (0, *range(len(chain) - 1, 0, -1)):
+            known = [one for one in self._known.get(chain[at], ()) if one[len(one) - at :] == chain[:at]]
+            namespace = next((one for one in around if one in known and not at), known[0] if len(known) == 1 else ())
+            if namespace:
+                return (*namespace, *chain[at:])
         return chain
+
+
+# Deduction.
+
+
+def _deduce(pattern: Spelling, given: Spelling, parameters: Collection[str]) -> dict[str, Spelling]:
+    """Return what template parameters stand for where a type is given for a pattern; empty where that is unclear.
+
+    Types may be in whichever namespaces their names are.
+    """
+    bound: dict[str, Spelling] = {}
+    if not given or words(pattern).isdisjoint(parameters):
+        return bound
+    return bound if _matches(_bare(pattern), _bare(given, keeps=pattern), parameters, bound) else {}
+
+
+def _bare(tokens: Spelling, keeps: Spelling = ("const",)) -> Spelling:
+    """Return a type without what its value has no part in; where ``keeps`` has no const, what a pointer points to has.
+
+    What stands in angle brackets is as it was.
+    """
+    head = tokens.index("<") if "<" in tokens else len(tokens)
+    tail = len(tokens) - tokens[::-1].index(">") if ">" in tokens else head
+    outer = (*tokens[:head], *tokens[tail:])
+    points_to_const = "const" not in keeps and "*" in outer and "const" in outer[: outer.index("*")]
+    lead, rest = ([text for text in part if text not in _ORNAMENTS] for part in (tokens[:head], tokens[tail:]))
+    return (*["const"] * points_to_const, *lead, *tokens[head:tail], *rest)
+
+
+def _matches(wanted: Spelling, given: Spelling, parameters: Collection[str], bound: dict[str, Spelling]) -> bool:
+    """Return whether a type is of a pattern; what parameters stand for is ``bound`` then."""
+    while wanted and given and wanted[-1] == given[-1] in {"*", "&", "&&"}:
+        wanted, given = wanted[:-1], given[:-1]
+    if wanted[:1] == given[:1] == ("const",):
+        wanted, given = wanted[1:], given[1:]
+    if len(wanted) == 1 and wanted[0] in parameters:
+        return bool(given) and bound.setdefault(wanted[0], given) == given
+    (name, inner), (other, given_inner) = map(_taken_apart, (wanted, given))
+    pairs = zip(inner, given_inner, strict=False)
+    return (name, len(inner)) == (other, len(given_inner)) and all(_matches(*pair, parameters, bound) for pair in pairs)
+
+
+def _taken_apart(tokens: Spelling) -> tuple[Spelling, list[Spelling]]:
+    """Return a type's name without namespaces, and its template arguments."""
+    head = tokens.index("<") if tokens[-1:] == (">",) and "<" in tokens else len(tokens)
+    name = tuple(text for at, text in enumerate(tokens[:head]) if "::" not in tokens[at : at + 2])
+    return name, split(tokens[head + 1 : -1])

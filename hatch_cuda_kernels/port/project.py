@@ -14,12 +14,12 @@ from hatch_cuda_kernels.libraries import is_library_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, TranslationUnit
 
-__all__ = ["count_kernels", "include_folders", "kernel_sources", "list_files", "needed_macros"]
+__all__ = ["include_folders", "kernel_sources", "list_files", "needed_macros"]
 
 _SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 _TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
@@ -44,20 +44,14 @@ def kernel_sources(root: Path, files: Iterable[str]) -> list[str]:
     texts = {path: (root / path).read_bytes().decode(errors="replace") for path in files}
     fragments = tuple(f"/{name}" for text in texts.values() for name in _included_sources(text))
     sources = (path for path in texts if path.endswith(".cu") and not f"/{path}".endswith(fragments or ("//",)))
-    return [path for path in sources if count_kernels([texts[path]])]
+    return [path for path in sources if "__global__" in texts[path] and "__global__" in lex(texts[path])]
 
 
 def _included_sources(text: str) -> Iterator[str]:
     """Yield the names of the .cu files that a text includes, without the folders above."""
     for directive in SourceFile("", text).directives if ".cu" in text else ():
-        name = directive.operand.strip()[1:].partition(">")[0].partition('"')[0]
-        if directive.word == "include" and name.endswith(".cu"):
-            yield "/".join(part for part in name.split("/") if part not in {".", ".."})
-
-
-def count_kernels(texts: Iterable[str]) -> int:
-    """Return how often texts say ``__global__``: no fewer than the kernels that they define."""
-    return sum(lex(text).count("__global__") for text in texts if "__global__" in text)
+        if directive.word == "include" and directive.header.endswith(".cu"):
+            yield "/".join(part for part in directive.header.split("/") if part not in {".", ".."})
 
 
 def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
@@ -118,13 +112,13 @@ def _kernel_lines(file: SourceFile, directive: Directive) -> Iterator[int]:
 def _satisfying(directive: Directive, time: int, unit: TranslationUnit) -> tuple[str, ...]:
     """Return macros that nothing defines and whose definition lets a condition hold; none where these do not do it."""
     names = dict.fromkeys(filter(is_identifier, directive.texts))
-    free = [name for name in names if name[:1] != "_" and name != "defined" and unit.macros.at(name, time) == (None,)]
-    given = {name: (parse_define(name, None),) for name in free}
+    free = [name for name in names if name[0] != "_" and name != "defined" and unit.macros.at(name, time) == (None,)]
+    for chosen in (*([name] for name in free), free):
+        given = {name: (parse_define(name, None),) for name in chosen}
 
-    def look_up(name: str) -> tuple[Macro | None, ...]:
-        return given.get(name) or unit.macros.at(name, time)
+        def look_up(name: str, given: Mapping[str, tuple[Macro | None, ...]] = given) -> tuple[Macro | None, ...]:
+            return given.get(name) or unit.macros.at(name, time)
 
-    for name in free:
-        if evaluate(directive, lambda one, name=name: given[name] if one == name else unit.macros.at(one, time)):  # type: ignore[misc]
-            return (name,)
-    return tuple(free) if free and evaluate(directive, look_up) else ()
+        if chosen and evaluate(directive, look_up):
+            return tuple(chosen)
+    return ()

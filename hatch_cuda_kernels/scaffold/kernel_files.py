@@ -92,7 +92,7 @@ def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, 
     sources = kernel_sources(folder, files)
     if not sources:
         return "", (), ()
-    found = try_modules(folder, HEAD, survey(folder, sources, files, HEAD), files)
+    found = try_modules(folder, HEAD, survey(folder, sources, files, HEAD))
     modules = ["modules:" if found.modules else NO_MODULES, *found.lines()]
     text = "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""])
     return text, *_notes_and_requirements(found, text)

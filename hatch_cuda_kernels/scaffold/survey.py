@@ -10,25 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.compiler import Recipe, lacking_targets, lacks_device_runtime, read_recipe
+from hatch_cuda_kernels.compiler import Recipe, lacking_targets, read_recipe
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import check_release, make_plan, requirements
 from hatch_cuda_kernels.pool import compile_missing, find_fresh, find_missing
 from hatch_cuda_kernels.port import (
-    count_kernels,
     flow,
     include_folders,
-    linked,
     list_files,
-    other_sources,
     port,
-    refused_instances,
     stated_options,
-    stated_with_runtime,
 )
 from hatch_cuda_kernels.versions import version_text
 
@@ -145,8 +139,7 @@ def _draft(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
     sources = read_recipe(Recipe(module="module", sources=(source,), options=options), root, clocks=True)
     stated = module.stated | ({"options": merged} if merged else {})
     templates = tuple(f"{one.name}<{', '.join(one.parameters)}>" for one in ported.templates)
-    texts = ((root / path).read_bytes().decode(errors="replace") for path in sources.files)
-    lone = "instances" not in stated and count_kernels(texts) <= len(templates)
+    lone = "instances" not in stated and len(sources.declared.kernels) <= len(templates)
     return _ModuleDraft(module.name, stated, module.open_ends, templates if lone else ())
 
 
@@ -187,7 +180,7 @@ class _Fault(NamedTuple):
     log: str = ""
 
 
-def try_modules(root: Path, head: Mapping[str, Any], found: Survey, files: Sequence[str]) -> Survey:
+def try_modules(root: Path, head: Mapping[str, Any], found: Survey) -> Survey:
     """Compile the modules of a survey; return it with the results, or with the reason why that is impossible here."""
     if not found.modules:
         return found
@@ -195,7 +188,7 @@ def try_modules(root: Path, head: Mapping[str, Any], found: Survey, files: Seque
     modules = {name: dict(stated) for name, stated in found.modules.items()}
     try:
         check_release(manifest)
-        refused = _find_refusals(root, head, modules, files)
+        refused = _find_refusals(root, head, modules)
     except ToolchainError as error:
         return replace(found, untried=_Untried(error.message, tuple(requirements(manifest))))
     ends = found.open_ends
@@ -207,9 +200,7 @@ def try_modules(root: Path, head: Mapping[str, Any], found: Survey, files: Seque
     return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None)
 
 
-def _find_refusals(
-    root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]], files: Sequence[str]
-) -> dict[str, str]:
+def _find_refusals(root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]]) -> dict[str, str]:
     """Compile modules, remove refused instances, and add the sources that define missing symbols.
 
     What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
@@ -222,13 +213,7 @@ def _find_refusals(
         failed = {name: fault for name, fault in failed.items() if name not in lacking}
         failed |= _compile_drafts(root, head, {name: modules[name] for name in lacking})
     for name in failed:
-        if lacks_device_runtime(failed[name].log):
-            modules[name] = stated_with_runtime(modules[name], _arches(head, modules[name]))
-        _drop_refused_instances(root, head, modules[name])
-        (module,) = _manifest_of(root, head, {name: modules[name]}).modules
-        others = other_sources(module.recipe, Project(root), _real_arch(module), files)
-        if others:
-            modules[name] = linked(modules[name], others)
+        modules[name] = _complete(root, head, modules[name])
     failed = _compile_drafts(root, head, {name: modules[name] for name in failed})
     return {name: fault.reason for name, fault in failed.items()}
 
@@ -253,16 +238,19 @@ def _retarget(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool
     return True
 
 
-def _drop_refused_instances(root: Path, head: Mapping[str, Any], stated: dict[str, Any]) -> None:
-    """Take the instances out of a module that NVRTC refuses."""
-    manifest = _manifest_of(root, head, {"module": stated})
-    arch = _real_arch(manifest.modules[0])
-    text = json.dumps({**head, "modules": {"module": stated}})
-    refused = refused_instances(Project(root), text, arch)
-    if refused:
-        stated["instances"] = [one.text for one in manifest.modules[0].instances if one.text not in refused]
-        if not stated["instances"]:
-            del stated["instances"]
+def _complete(root: Path, head: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is stated of a module without instances that NVRTC refuses, with what it lacks to be linked."""
+    (module,) = _manifest_of(root, head, {"module": stated}).modules
+    ported = port(
+        root, [stated["source"]], module.recipe.options, arch=_real_arch(module), patch=False, seconds=float("inf")
+    )
+    (found,) = ported.modules
+    plain = dict(found.plain)
+    if "libraries" in plain:  # no PTX is linked with it
+        plain["arches"] = [str(arch) for arch in _arches(head, stated) if not arch.virtual]
+    instances = [name for name in stated.get("instances", ()) if name not in found.refused]
+    kept = {key: one for key, one in stated.items() if key not in {*plain, "source", "instances"}}
+    return {**plain, **({"instances": instances} if instances else {}), **kept}
 
 
 def _real_arch(module: Module) -> SmArch:
@@ -377,7 +365,7 @@ def _retry_modules(
         if has_options or [*plain.module_lines(name)] != [*before[name]]:
             del plain.modules[name]
     arches = dict.fromkeys(str(arch) for name in plain.modules for arch in modules[name].arches)
-    found = try_modules(root, {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}, plain, files)
+    found = try_modules(root, {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}, plain)
     lines = {name: [*found.module_lines(name)] for name in found.modules}
     for name in plain.modules.keys() - found.modules.keys():
         source = modules[name].sources[0]

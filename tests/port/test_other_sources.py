@@ -159,6 +159,13 @@ def test_the_device_runtime_is_linked_where_device_code_uses_it(project, text):
     build_store(load_manifest(root / "kernels.yaml"), root / "out")
 
 
+@pytest.mark.parametrize("text", [LAUNCHES, ASKS])
+def test_nothing_is_refused_for_want_of_the_device_runtime(project, text):
+    """As it is linked: what it declares is known in the trials, too."""
+    ported = port(project(**{"src/step.cu": text}), ["src/step.cu"], OPTIONS, arch=ARCH)
+    assert ported.remaining == ()
+
+
 def test_host_code_that_launches_links_nothing(project):
     """Nor does a call of the runtime's there."""
     text = "__global__ void k(int* p) { *p = 1; }\nint main() { int d; cudaGetDevice(&d); k<<<1, 2>>>(&d); }\n"
