@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.port.instances import Template
 
-__all__ = ["DraftedModule", "enumerators_of", "flow", "manifest_text", "module_names", "stated_options"]
-
 #: Of the instances that are left out for one reason.
 _MOST_NAMED: Final = 3
 #: Kernels of a module whose arguments are guessed.

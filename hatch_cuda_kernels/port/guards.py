@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp import Edit
 
-__all__ = ["Guard", "guarded", "needed"]
-
 _REASONS: Final = {
     "include": "a header of the host's",
     "body": "the body has no device mark; what it declares stays",

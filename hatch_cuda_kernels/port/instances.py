@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space import DevicePass
     from hatch_cuda_kernels.port.sites import Site, Spelling
 
-__all__ = ["Instances", "Template"]
-
 T = TypeVar("T")
 _MOST: Final = 512
 _DEEPEST: Final = 6

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.port.sites import Site
     from hatch_cuda_kernels.port.trials import ReadSource
 
-__all__ = ["Ported", "port"]
-
 _DEFAULTS: Final = NvrtcOptions()
 _LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 _OF_TORCH: Final = "for NVRTC, headers of this package declare what kernels use of Torch, as Torch 2.13 has it: {}"

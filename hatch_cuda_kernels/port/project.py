@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, TranslationUnit
 
-__all__ = ["include_folders", "kernel_sources", "list_files", "needed_macros"]
-
 _SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 _TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
 _MOST_ROUNDS: Final = 10

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp import Stream, StreamToken
 
-__all__ = [
-    "Alternatives",
-    "Code",
-    "Owner",
-    "Site",
-    "Spelling",
-    "is_name",
-    "launches",
-    "replaced",
-    "value_type",
-    "words",
-]
-
 #: The texts of some tokens.
 Spelling: TypeAlias = tuple[str, ...]
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space import DevicePass, Level, Place
     from hatch_cuda_kernels.includes import Project
 
-__all__ = ["NamesTrial", "ReadSource", "Trials", "may_lack"]
-
 #: Compiles of one module for the sake of its instances.
 _MOST_COMPILES: Final = 40
 _MOST_SOURCES: Final = 16
