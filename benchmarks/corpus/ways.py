@@ -28,7 +28,8 @@ from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.port import include_folders, list_files, port
+from hatch_cuda_kernels.port import list_files, port
+from hatch_cuda_kernels.scaffold import include_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

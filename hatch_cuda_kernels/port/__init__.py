@@ -2,13 +2,11 @@
 
 from hatch_cuda_kernels.port.draft import flow, stated_options
 from hatch_cuda_kernels.port.port import Ported, port
-from hatch_cuda_kernels.port.project import include_folders, kernel_sources, list_files
+from hatch_cuda_kernels.port.project import list_files
 
 __all__ = [
     "Ported",
     "flow",
-    "include_folders",
-    "kernel_sources",
     "list_files",
     "port",
     "stated_options",

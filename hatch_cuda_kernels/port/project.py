@@ -1,27 +1,22 @@
-"""The CUDA sources of a project: which files there are, which folders their includes mean, what stands in branches."""
+"""The files of a project, and the macros that let kernels in their branches in."""
 
 from __future__ import annotations
 
 import os
-import posixpath
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler import is_known
-from hatch_cuda_kernels.cpp import SourceFile, evaluate, is_identifier, lex, parse_define
-from hatch_cuda_kernels.includes import Project, read_closure
-from hatch_cuda_kernels.libraries import is_library_header
+from hatch_cuda_kernels.cpp import SourceFile, evaluate, is_identifier, parse_define
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, TranslationUnit
 
 _SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 _TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
-_MOST_ROUNDS: Final = 10
 
 
 def list_files(root: Path) -> list[str]:
@@ -35,49 +30,6 @@ def list_files(root: Path) -> list[str]:
         beside = "" if (at := os.path.relpath(folder, root).replace(os.sep, "/")) == "." else f"{at}/"
         found += [f"{beside}{name}" for name in sorted(names) if name.endswith(_TEXTS)]
     return found
-
-
-def kernel_sources(root: Path, files: Iterable[str]) -> list[str]:
-    """Return the .cu files that define a kernel, but for those that other files include."""
-    texts = {path: (root / path).read_bytes().decode(errors="replace") for path in files}
-    fragments = tuple(f"/{name}" for text in texts.values() for name in _included_sources(text))
-    sources = (path for path in texts if path.endswith(".cu") and not f"/{path}".endswith(fragments or ("//",)))
-    return [path for path in sources if "__global__" in texts[path] and "__global__" in lex(texts[path])]
-
-
-def _included_sources(text: str) -> Iterator[str]:
-    """Yield the names of the .cu files that a text includes, without the folders above."""
-    for directive in SourceFile("", text).directives if ".cu" in text else ():
-        if directive.word == "include" and directive.header.endswith(".cu"):
-            yield "/".join(part for part in directive.header.split("/") if part not in {".", ".."})
-
-
-def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
-    """Return ``known`` and the folders that hold what a source and its headers include, and that is not beside them.
-
-    Of several files that answer to a name, the one that shares most of its path with the source is taken. Raises
-    InputError for a source that cannot be read.
-    """
-    project = Project(root)
-    folders = list(known)
-    for _ in range(_MOST_ROUNDS):
-        missing = read_closure(root, source, include=folders, project=project).outside
-        wanted = (name for name in missing if not is_known(name) and not is_library_header(name))
-        fresh = dict.fromkeys(_folder_of(name, source, files) for name in wanted)
-        fresh = dict.fromkeys(folder for folder in fresh if folder and folder not in folders)
-        if not fresh:
-            break
-        folders += fresh
-    return folders
-
-
-def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
-    """Return the folder from which a header has a name; empty where none has."""
-    found = [path for path in files if f"/{path}".endswith(f"/{name}")]
-    if not found or name.startswith("."):
-        return ""
-    best = max(found, key=lambda path: (len(posixpath.commonprefix([path, source])), -len(path)))
-    return best.removesuffix(name).rstrip("/") or "."
 
 
 def needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ...]]:

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from hatch_cuda_kernels.scaffold.project import scaffold
+from hatch_cuda_kernels.scaffold.survey import include_folders
 
-__all__ = ["scaffold"]
+__all__ = ["include_folders", "scaffold"]

@@ -6,15 +6,16 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain import build_extra, release_requirements
+from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan import read_sources, requirements
-from hatch_cuda_kernels.port import kernel_sources, list_files
+from hatch_cuda_kernels.port import list_files
 from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_unlisted_line, retry, survey, try_modules
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.scaffold.survey import Survey
@@ -76,7 +77,7 @@ def _redraft(manifest: Path, before: str) -> KernelFiles:
         return KernelFiles({}, (_NO_MODULE,))
     lines, modules = before.splitlines(), drafted.removeprefix(MANIFEST_HEAD).splitlines()
     place = lines.index(NO_MODULES)
-    sources = kernel_sources(manifest.parent, list_files(manifest.parent))
+    sources = _kernel_sources(manifest.parent, list_files(manifest.parent))
     behind = [line for line in lines[place + 1 :] if not is_unlisted_line(line, sources)]
     newline = "\r\n" if "\r\n" in before else "\n"
     after = newline.join([*lines[:place], *modules, *behind, ""])
@@ -89,7 +90,7 @@ def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, 
     Without kernels, all are empty.
     """
     files = list_files(folder) if folder.is_dir() else []
-    sources = kernel_sources(folder, files)
+    sources = _kernel_sources(folder, files)
     if not sources:
         return "", (), ()
     found = try_modules(folder, HEAD, survey(folder, sources, files, HEAD))
@@ -117,6 +118,21 @@ def _notes(found: Survey) -> Iterator[str]:
         listed = ", ".join(sources[:_MOST_NAMED]) + more
         verb = "is" if len(sources) == 1 else "are"
         yield f"{listed} {verb} in the manifest, but not tried: {found.untried.reason}"
+
+
+def _kernel_sources(root: Path, files: Iterable[str]) -> list[str]:
+    """Return the .cu files that define a kernel, but for those that other files include."""
+    texts = {path: (root / path).read_bytes().decode(errors="replace") for path in files}
+    fragments = tuple(f"/{name}" for text in texts.values() for name in _included_sources(text))
+    sources = (path for path in texts if path.endswith(".cu") and not f"/{path}".endswith(fragments or ("//",)))
+    return [path for path in sources if "__global__" in texts[path] and "__global__" in lex(texts[path])]
+
+
+def _included_sources(text: str) -> Iterator[str]:
+    """Yield the names of the .cu files that a text includes, without the folders above."""
+    for directive in SourceFile("", text).directives if ".cu" in text else ():
+        if directive.word == "include" and directive.header.endswith(".cu"):
+            yield "/".join(part for part in directive.header.split("/") if part not in {".", ".."})
 
 
 def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -10,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.compiler import Recipe, lacking_targets, read_recipe
+from hatch_cuda_kernels.compiler import Recipe, is_known, lacking_targets, read_recipe
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.includes import Project, read_closure
+from hatch_cuda_kernels.libraries import is_library_header
 from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import check_release, make_plan, requirements
 from hatch_cuda_kernels.pool import compile_missing, find_fresh, find_missing
 from hatch_cuda_kernels.port import (
     flow,
-    include_folders,
     list_files,
     port,
     stated_options,
@@ -41,6 +43,8 @@ _NO_INSTANCE: Final = (
     "all its kernels are templates ({}), and no launch shows their arguments; list the instances under instances:"
 )
 _MOST_NAMED: Final = 3
+#: Rounds of reading a source with more folders.
+_MOST_ROUNDS: Final = 10
 
 
 class _ModuleDraft(NamedTuple):
@@ -141,6 +145,34 @@ def _draft(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
     templates = tuple(f"{one.name}<{', '.join(one.parameters)}>" for one in ported.templates)
     lone = "instances" not in stated and len(sources.declared.kernels) <= len(templates)
     return _ModuleDraft(module.name, stated, module.open_ends, templates if lone else ())
+
+
+def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """Return ``known`` and the folders that hold what a source and its headers include, and that is not beside them.
+
+    Of several files that answer to a name, the one that shares most of its path with the source is taken. Raises
+    InputError for a source that cannot be read.
+    """
+    project = Project(root)
+    folders = list(known)
+    for _ in range(_MOST_ROUNDS):
+        missing = read_closure(root, source, include=folders, project=project).outside
+        wanted = (name for name in missing if not is_known(name) and not is_library_header(name))
+        fresh = dict.fromkeys(_folder_of(name, source, files) for name in wanted)
+        fresh = dict.fromkeys(folder for folder in fresh if folder and folder not in folders)
+        if not fresh:
+            break
+        folders += fresh
+    return folders
+
+
+def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
+    """Return the folder from which a header has a name; empty where none has."""
+    found = [path for path in files if f"/{path}".endswith(f"/{name}")]
+    if not found or name.startswith("."):
+        return ""
+    best = max(found, key=lambda path: (len(posixpath.commonprefix([path, source])), -len(path)))
+    return best.removesuffix(name).rstrip("/") or "."
 
 
 def _listed(names: Sequence[str]) -> str:
