@@ -31,7 +31,7 @@ from hatch_cuda_kernels.cpp.macros import (
     texts_of,
 )
 from hatch_cuda_kernels.cpp.parser import ReadBefore, Reading, parse, read_alone
-from hatch_cuda_kernels.cpp.spelling import closing, split, written
+from hatch_cuda_kernels.cpp.spelling import find_closing, spell, split_at_commas
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken, TextError, brace_macros
 from hatch_cuda_kernels.cpp.unit import (
     Branches,
@@ -78,8 +78,8 @@ __all__ = [
     "UnbalancedError",
     "Visit",
     "brace_macros",
-    "closing",
     "evaluate",
+    "find_closing",
     "is_identifier",
     "is_literal",
     "is_number",
@@ -89,7 +89,7 @@ __all__ = [
     "parse_define",
     "parse_definition",
     "read_alone",
-    "split",
+    "spell",
+    "split_at_commas",
     "texts_of",
-    "written",
 ]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["closing", "split", "written"]
+__all__ = ["find_closing", "spell", "split_at_commas"]
 
 _PAIRS: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _OPERATORS: Final = frozenset(["+", "-", "*", "/", "%", "&", "|", "^", "&&", "||", "==", "!=", "<=", ">=", "?", ":"])
 
 
-def closing(tokens: Sequence[str], opening: int) -> int | None:
+def find_closing(tokens: Sequence[str], opening: int) -> int | None:
     """Return where the bracket is that closes the one at ``opening``; None where none does.
 
     An angle bracket is one where it is the first, or directly inside others; no statement ends inside these.
@@ -32,13 +32,13 @@ def closing(tokens: Sequence[str], opening: int) -> int | None:
     return None
 
 
-def split(tokens: Sequence[str]) -> list[tuple[str, ...]]:
+def split_at_commas(tokens: Sequence[str]) -> list[tuple[str, ...]]:
     """Return what commas separate outside brackets of all kinds; nothing of no tokens."""
     found: list[tuple[str, ...]] = []
     first = at = 0
     while at < len(tokens):
         if tokens[at] in _PAIRS:
-            at = closing(tokens, at) or at
+            at = find_closing(tokens, at) or at
         elif tokens[at] == ",":
             found.append(tuple(tokens[first:at]))
             first = at + 1
@@ -46,7 +46,7 @@ def split(tokens: Sequence[str]) -> list[tuple[str, ...]]:
     return [*found, tuple(tokens[first:])] if tokens else []
 
 
-def written(tokens: Sequence[str]) -> str:
+def spell(tokens: Sequence[str]) -> str:
     """Return tokens with the blanks that people write: behind commas, between words and around operators."""
     found = ""
     for at, text in enumerate(tokens):

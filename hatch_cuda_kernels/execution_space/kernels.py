@@ -146,14 +146,14 @@ def is_kernel(declaration: Declaration) -> bool:
 
 def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
     """Return the parameters of a function; none of what is no function."""
-    from hatch_cuda_kernels.cpp import split, written  # a store reads no C++
+    from hatch_cuda_kernels.cpp import spell, split_at_commas  # a store reads no C++
 
     if declaration.parameters is None:
         return ()
     first, last = declaration.parameters
-    parts = split([token.text for token in declaration.tokens[first + 1 : last]])
+    parts = split_at_commas([token.text for token in declaration.tokens[first + 1 : last]])
     found = (_parameter(part) for part in parts if part != ("void",))
-    return tuple(DeclaredParameter(written(kind), name) for kind, name in found)
+    return tuple(DeclaredParameter(spell(kind), name) for kind, name in found)
 
 
 def _qualified(declaration: Declaration, name: str) -> str:

@@ -71,8 +71,8 @@ class DraftedModule:
     def open_ends(self) -> tuple[str, ...]:
         """What the launches do not say, and what NVRTC refuses."""
         guesses = (f"{name} is a guess that compiles: nothing tells its arguments" for name in self.guessed)
-        told = (end for template in self.templates for end in _untold(template))
-        return tuple(dict.fromkeys((*told, *_left_out(self.seen, self.refused), *guesses, *self.notes)))
+        told = (end for template in self.templates for end in _unknown_launches(template))
+        return tuple(dict.fromkeys((*told, *_refusal_lines(self.seen, self.refused), *guesses, *self.notes)))
 
     def guesses(self, enumerators: Mapping[str, tuple[str, ...]]) -> list[list[str]]:
         """Return instances to try of each kernel that has none, the likeliest first."""
@@ -126,7 +126,7 @@ def flow(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _untold(template: Template) -> Iterator[str]:
+def _unknown_launches(template: Template) -> Iterator[str]:
     """Yield the launches that do not tell a kernel's arguments."""
     shown = template.instance(template.parameters)
     if not template.sites:
@@ -145,7 +145,7 @@ def _headers(texts: Sequence[str]) -> Iterator[str]:
             yield header
 
 
-def _left_out(names: Iterable[str], refused: Mapping[str, str]) -> Iterator[str]:
+def _refusal_lines(names: Iterable[str], refused: Mapping[str, str]) -> Iterator[str]:
     """Yield what is said of the refused ones of names: the first of those that are refused for one reason, by name."""
     alike: dict[str, list[str]] = {}
     for name in (one for one in names if one in refused):

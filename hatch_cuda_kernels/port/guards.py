@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp import SourceFile, lex, lex_with_places, written
+from hatch_cuda_kernels.cpp import SourceFile, lex, lex_with_places, spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class Guard(NamedTuple):
         return cls(path, line, edit.reason, edit.name, reason)
 
 
-def needed(file: SourceFile, edits: Iterable[Edit]) -> list[Edit]:
+def effective_edits(file: SourceFile, edits: Iterable[Edit]) -> list[Edit]:
     """Return the edits that change a text, in order, without those inside others."""
     found: list[Edit] = []
     done = 0
@@ -66,7 +66,7 @@ def needed(file: SourceFile, edits: Iterable[Edit]) -> list[Edit]:
     return found
 
 
-def guarded(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str) -> tuple[str, list[str]]:
+def guard_text(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str) -> tuple[str, list[str]]:
     """Return a file with its guards, with ``additions`` before its first include, and what no guard can make."""
     page = _Page(path, shown)
     regions = {first: (last, own) for first, last, own in page.regions(edits)}
@@ -76,7 +76,7 @@ def guarded(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str)
     at = 0
     while at < len(page.lines):
         last, own = regions.get(at, (at, []))
-        pieces += [additions if at == place else "", page.shown_twice(at, last, own) if own else page.lines[at]]
+        pieces += [additions if at == place else "", page.show_twice(at, last, own) if own else page.lines[at]]
         at = last + 1
     made = "".join(pieces)
     return (made.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in shown.text else made), page.notes
@@ -175,7 +175,7 @@ class _Page:
             at += 1
         return 0
 
-    def shown_twice(self, first: int, last: int, edits: Sequence[Edit]) -> str:
+    def show_twice(self, first: int, last: int, edits: Sequence[Edit]) -> str:
         """Return lines as NVRTC and as others are to see them."""
         pieces: list[str] = []
         done, end = self._starts[first], self._starts[last + 1]
@@ -194,7 +194,7 @@ class _Page:
     def _condition(self, edit: Edit) -> str:
         """Return a directive that holds for NVRTC, or does not, and is what it was for others."""
         directive = self._file.directives[self._file.run_at(edit.start) - 1]
-        asked = " ".join(directive.operand.split()) if "/" not in directive.operand else written(directive.texts)
+        asked = " ".join(directive.operand.split()) if "/" not in directive.operand else spell(directive.texts)
         if directive.word.endswith("def"):
             asked = f"!defined({asked})" if directive.word.endswith("ndef") else f"defined({asked})"
         holds = edit.text.endswith("1")

@@ -6,11 +6,11 @@ from collections import ChainMap, defaultdict
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.cpp import TextError, closing, lex, split, written
+from hatch_cuda_kernels.cpp import TextError, find_closing, lex, spell, split_at_commas
 from hatch_cuda_kernels.execution_space import is_kernel, parameters_of
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, is_name, launches, replaced, value_type, words
+from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, is_name, launches, substitute, value_type, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -74,8 +74,8 @@ def _heads(declaration: Declaration) -> list[tuple[Spelling, ...]]:
     first, last = declaration.template or (0, 0)
     texts = [token.text for token in declaration.tokens[first:last]]
     openings = (at for at, text in enumerate(texts) if texts[at - 1 : at] == ["template"] and text == "<")
-    spans = ((opening, closing(texts, opening)) for opening in openings)
-    return [tuple(split(texts[opening + 1 : end])) for opening, end in spans]
+    spans = ((opening, find_closing(texts, opening)) for opening in openings)
+    return [tuple(split_at_commas(texts[opening + 1 : end])) for opening, end in spans]
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:
@@ -124,7 +124,7 @@ class Instances:
         self._sites: Final[dict[str, list[Site]]] = defaultdict(list)
         for site in self._find_sites([one.unit.macros for one in passes]):
             self._sites[site.plain].append(site)
-        seen = self._seen()
+        seen = self._merge_sites()
         self.launches: Final = [site for site in seen if site.configuration is not None]
         """Those of kernels that are no templates, too."""
         self.templates: Final = [
@@ -143,14 +143,14 @@ class Instances:
             types = tuple(_parameters(one).values())
             numbers = {name: (str(at),) for at, name in enumerate(_names_of(heads[-1]))}
             kernel = Template(file.name.removeprefix(VIRTUAL_ROOT), file.line(start), name, heads[-1], types)
-            found.setdefault((name, tuple(replaced(each, numbers) for each in types)), kernel)
+            found.setdefault((name, tuple(substitute(each, numbers) for each in types)), kernel)
         return sorted(found.values(), key=lambda kernel: kernel.path)
 
     # Sites.
 
     def _find_sites(self, macros: Iterable[MacroTable]) -> Iterator[Site]:
         """Yield the launches, and the places that name kernels or templates that lead to these."""
-        wanted, interesting = self._wanted(macros)
+        wanted, interesting = self._select_code(macros)
         left = _MOST_TOKENS
         for one, is_head in interesting:
             try:
@@ -171,7 +171,7 @@ class Instances:
             found = code.sites(names, tuple(self._owners(one)))
             yield from (site for site in found if not is_head or site.template is not None)
 
-    def _wanted(self, macros: Iterable[MacroTable]) -> tuple[set[str], list[tuple[Declaration, bool]]]:
+    def _select_code(self, macros: Iterable[MacroTable]) -> tuple[set[str], list[tuple[Declaration, bool]]]:
         """Return the names to look for, and the code that has something to do with them, in order.
 
         That is bodies of functions, and what of declarations is outside of bodies.
@@ -228,27 +228,27 @@ class Instances:
         for one in site.around:
             own = {*one.parameters} - {""}
             if any(words(part) & own for parts in found for part in parts):
-                bound = one.bindings if isinstance(one, Alternatives) else self._bound(one, chain)
+                bound = one.bindings if isinstance(one, Alternatives) else self._meanings_of(one, chain)
                 found = [
-                    tuple(_without_decltype(replaced(part, each)) for part in parts)
+                    tuple(_drop_decltype(substitute(part, each)) for part in parts)
                     for parts in found
                     for each in bound
                     if not any(words(part) & own - each.keys() for part in parts)
                 ]
         return list(dict.fromkeys(found))[:_MOST]
 
-    def _bound(self, owner: Owner, chain: tuple[str, ...]) -> list[dict[str, Spelling]]:
+    def _meanings_of(self, owner: Owner, chain: tuple[str, ...]) -> list[dict[str, Spelling]]:
         """Return what a template's parameters stand for, by each of its uses."""
         if owner.name in chain or len(chain) == _DEEPEST or not owner.name:
             return []
         about = (owner, frozenset(chain))
         if about not in self._known:
-            found = self._used(owner, (*chain, owner.name))
+            found = self._uses(owner, (*chain, owner.name))
             alike = {tuple(each.items()): each for each in found if each}
             self._known[about] = [*alike.values()][:_MOST]
         return self._known[about]
 
-    def _used(self, owner: Owner, chain: tuple[str, ...]) -> Iterator[dict[str, Spelling]]:
+    def _uses(self, owner: Owner, chain: tuple[str, ...]) -> Iterator[dict[str, Spelling]]:
         """Yield what the parameters stand for where their arguments are spelled, or the types of values say it."""
         uses: list[tuple[Site | None, tuple[Spelling, ...], tuple[Spelling, ...]]] = [
             *((site, site.settled, site.types) for site in self._sites[owner.name]),
@@ -259,63 +259,63 @@ class Instances:
             if not self._patterns[owner.name] or len(arguments) == len(owner.parameters):
                 patterns = [()]
             for pattern in patterns if len(arguments) <= len(owner.parameters) else ():
-                bound = _bound_by(owner.parameters, arguments, pattern, types)
+                bound = _bind(owner.parameters, arguments, pattern, types)
                 parts = tuple(bound.values())
                 for each in [parts] if site is None or not bound else self._meanings(site, parts, chain):
                     yield dict(zip(bound, each, strict=True))
 
     # Launches.
 
-    def _seen(self) -> list[Site]:
+    def _merge_sites(self) -> list[Site]:
         """Return the launches, and the other places that name known instances of kernels, each once."""
         found: dict[tuple[str, int, str, tuple[str, ...] | None], Site] = {}
         every = (site for sites in self._sites.values() for site in sites)
         for site in sorted(every, key=lambda site: (site.configuration is None, site.path, site.offset)):
-            one = self._resolved(site, self._kernels[site.plain]) if site.plain in self._kernels else site
+            one = self._resolve(site, self._kernels[site.plain]) if site.plain in self._kernels else site
             if one.configuration is not None or one.names:
                 place = (one.path, one.offset, one.kernel, one.template)
                 before = found.get(place, one)  # another reading of it
-                meanings, names = _once(before.meanings + one.meanings), _once(before.names + one.names)
+                meanings, names = _unique(before.meanings + one.meanings), _unique(before.names + one.names)
                 found[place] = before._replace(meanings=meanings, names=names)
         return [*found.values()]
 
-    def _resolved(self, site: Site, known: Sequence[Template]) -> Site:
+    def _resolve(self, site: Site, known: Sequence[Template]) -> Site:
         """Return a site with what is known of its template arguments."""
         own = [one for one in known if one.path == site.path] or known
         overloads = [one for one in own if (one.path, one.name) == (own[-1].path, own[-1].name)]
         meant = _overload(site, overloads) if len(overloads) > 1 else None
         template = meant or overloads[0]
-        bound = _bound_by(template.parameters, site.settled, template.types, site.types)
+        bound = _bind(template.parameters, site.settled, template.types, site.types)
         whole = tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))
         if len(site.settled) >= len(template.parameters):
             whole = site.settled
-        spelled = None if site.template is None else self._names.qualified(site.settled, template.name)
+        spelled = None if site.template is None else self._names.qualify(site.settled, template.name)
         named = site._replace(axes=_axes(site), template=spelled)
         if len(whole) < template.required:
             return named
         meanings = dict.fromkeys(
-            self._names.qualified(map(as_declared, each), template.name) for each in self._meanings(site, whole)
+            self._names.qualify(map(as_declared, each), template.name) for each in self._meanings(site, whole)
         )
         names = (self._cast(meant, each) if meant else template.instance(each) for each in meanings)
-        return named._replace(meanings=tuple(meanings), names=_once(names))
+        return named._replace(meanings=tuple(meanings), names=_unique(names))
 
     def _cast(self, template: Template, arguments: Sequence[str]) -> str:
         """Return the name expression of an instance that overloads need."""
         meanings = {name: tuple(lex(one)) for name, one in zip(template.parameters, arguments, strict=False)}
-        types = self._names.qualified((replaced(one, meanings) for one in template.types), template.name)
+        types = self._names.qualify((substitute(one, meanings) for one in template.types), template.name)
         return f"(void (*)({', '.join(types)})) {template.instance(arguments)}"
 
 
-def _without_decltype(part: Spelling) -> Spelling:
+def _drop_decltype(part: Spelling) -> Spelling:
     """Return a template argument with ``T`` for ``decltype(T{})``."""
     at = part.index("decltype") if "decltype" in part else len(part)
-    end = closing(part, at + 1) if part[at + 1 : at + 2] == ("(",) else None
+    end = find_closing(part, at + 1) if part[at + 1 : at + 2] == ("(",) else None
     if end is None or part[end - 2 : end] != ("{", "}"):
         return part
-    return _without_decltype((*part[:at], *part[at + 2 : end - 2], *part[end + 1 :]))
+    return _drop_decltype((*part[:at], *part[at + 2 : end - 2], *part[end + 1 :]))
 
 
-def _once(found: Iterable[T]) -> tuple[T, ...]:
+def _unique(found: Iterable[T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(found))
 
 
@@ -326,11 +326,11 @@ def _axes(site: Site) -> dict[str, tuple[str, ...]]:
     for one in reversed(site.around):
         for name in filter(named.__contains__, one.parameters):
             bindings = one.bindings if isinstance(one, Alternatives) else []
-            found[name] = tuple(written(each[name]) for each in bindings if name in each)
+            found[name] = tuple(spell(each[name]) for each in bindings if name in each)
     return found
 
 
-def _bound_by(
+def _bind(
     parameters: Sequence[str], arguments: Sequence[Spelling], wanted: Sequence[Spelling], given: Sequence[Spelling]
 ) -> dict[str, Spelling]:
     """Return what template parameters stand for by the arguments that are spelled, and else by the types of values."""
@@ -355,7 +355,7 @@ def _fits(template: Template, site: Site) -> bool:
     """Return whether types that are known, one at least, can be given for a template's parameters."""
     if len(site.types) != len(template.types) or len(site.settled) > len(template.parameters):
         return False
-    bound = _bound_by(template.parameters, site.settled, template.types, site.types)
+    bound = _bind(template.parameters, site.settled, template.types, site.types)
     pairs = zip(template.types, site.types, strict=True)
     known = [pair for pair in pairs if pair[1] and not words(pair[0]).isdisjoint(template.parameters)]
     found = [_deduce(*pair, template.parameters) for pair in known]
@@ -374,7 +374,7 @@ class _Names:
             for name in (*names, *(one.enumerators if is_plain else ())):
                 self._known[name][tuple(filter(None, one.scope))] = None
 
-    def qualified(self, parts: Iterable[Spelling], kernel: str) -> tuple[str, ...]:
+    def qualify(self, parts: Iterable[Spelling], kernel: str) -> tuple[str, ...]:
         """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself.
 
         A name with part of its namespaces, or none, as where it is launched, gets the rest if only one declaration can
@@ -382,9 +382,9 @@ class _Names:
         """
         inside = tuple(kernel.split("::")[:-1])
         around = [inside[:count] for count in range(len(inside), -1, -1)]
-        return tuple(written([*self._qualified(part, around)]) for part in parts)
+        return tuple(spell([*self._qualify_tokens(part, around)]) for part in parts)
 
-    def _qualified(self, part: Spelling, around: Sequence[Spelling]) -> Iterator[str]:
+    def _qualify_tokens(self, part: Spelling, around: Sequence[Spelling]) -> Iterator[str]:
         at = 0
         while at < len(part):
             end = at + 1
@@ -438,13 +438,13 @@ def _matches(wanted: Spelling, given: Spelling, parameters: Collection[str], bou
         wanted, given = wanted[1:], given[1:]
     if len(wanted) == 1 and wanted[0] in parameters:
         return bool(given) and bound.setdefault(wanted[0], given) == given
-    (name, inner), (other, given_inner) = map(_taken_apart, (wanted, given))
+    (name, inner), (other, given_inner) = map(_name_and_arguments, (wanted, given))
     pairs = zip(inner, given_inner, strict=False)
     return (name, len(inner)) == (other, len(given_inner)) and all(_matches(*pair, parameters, bound) for pair in pairs)
 
 
-def _taken_apart(tokens: Spelling) -> tuple[Spelling, list[Spelling]]:
+def _name_and_arguments(tokens: Spelling) -> tuple[Spelling, list[Spelling]]:
     """Return a type's name without namespaces, and its template arguments."""
     head = tokens.index("<") if tokens[-1:] == (">",) and "<" in tokens else len(tokens)
     name = tuple(text for at, text in enumerate(tokens[:head]) if "::" not in tokens[at : at + 2])
-    return name, split(tokens[head + 1 : -1])
+    return name, split_at_commas(tokens[head + 1 : -1])

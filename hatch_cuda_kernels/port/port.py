@@ -14,7 +14,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool import one_worker
 from hatch_cuda_kernels.port.draft import DraftedModule, enumerators_of, manifest_text, module_names
-from hatch_cuda_kernels.port.guards import Guard, guarded, needed
+from hatch_cuda_kernels.port.guards import Guard, effective_edits, guard_text
 from hatch_cuda_kernels.port.instances import Instances
 from hatch_cuda_kernels.port.project import list_files, needed_macros
 from hatch_cuda_kernels.port.trials import NamesTrial, Trials, may_lack
@@ -75,7 +75,7 @@ def port(
     """
     trials = Trials(Project(root), arch, seconds)
     recipes = [Recipe(module=source, sources=(source,), options=options) for source in sources]
-    return _Port(trials, [trials.read(one) for one in recipes], options, patches=patch).ported()
+    return _Port(trials, [trials.read(one) for one in recipes], options, patches=patch).run()
 
 
 class _Port:
@@ -91,7 +91,7 @@ class _Port:
         self._after: Final[dict[str, str]] = {}
         self._guards: Final[dict[Guard, None]] = {}
 
-    def ported(self) -> Ported:
+    def run(self) -> Ported:
         for one in self._read:
             if one.passed is not None:
                 self._write_guards(one, one.passed)
@@ -99,9 +99,9 @@ class _Port:
                 self._notes[f"{unread}: nothing in {one.recipe.sources[0]} is guarded, and no launch is seen"] = None
         instances = Instances(self._passes)
         remaining = [error for one in self._read for error in one.errors]
-        drafted = self._drafted(instances.templates)
+        drafted = self._draft(instances.templates)
         if self._trials.arch is not None and not remaining:
-            drafted = self._tried(drafted)
+            drafted = self._try(drafted)
         if self._trials.is_over:
             self._notes[_OUT_OF_TIME.format(self._trials.limit)] = None
         return Ported(
@@ -113,7 +113,7 @@ class _Port:
             modules=tuple(drafted),
             manifest=manifest_text(drafted, self._options),
             notes=tuple(self._notes),
-            remaining=tuple(dict.fromkeys(map(_told, remaining))),
+            remaining=tuple(dict.fromkeys(map(_error_line, remaining))),
         )
 
     # Guards.
@@ -123,13 +123,13 @@ class _Port:
         starts = f"{VIRTUAL_ROOT}{one.recipe.sources[0]}"
         for name in sorted({*passed.found.edits, starts}, key=lambda name: (name == starts, name)):
             path, file = name.removeprefix(VIRTUAL_ROOT), passed.files[name]
-            edits = needed(file, passed.found.edits.get(name, ()))
+            edits = effective_edits(file, passed.found.edits.get(name, ()))
             for edit in edits:
                 guard = Guard.of(path, file.line(edit.start), edit, said.get((name, edit.start), ""))
                 self._guards[guard] = None
-            additions = _brought(one, self._options) if name == starts else ""
+            additions = _implied_includes(one, self._options) if name == starts else ""
             if self._patches and (edits or additions):
-                text, notes = guarded(path, file, edits, additions)
+                text, notes = guard_text(path, file, edits, additions)
                 self._notes.update(dict.fromkeys(notes))
                 if text != self._project.text(path).text:
                     self._after[path] = text
@@ -140,17 +140,17 @@ class _Port:
 
     # The draft.
 
-    def _drafted(self, templates: Sequence[Template]) -> list[DraftedModule]:
+    def _draft(self, templates: Sequence[Template]) -> list[DraftedModule]:
         """Return what the texts tell of the modules."""
         found = []
         for name, one in zip(module_names(one.recipe.sources[0] for one in self._read), self._read, strict=True):
             files, off = one.sources.files, {} if one.passed is None else needed_macros(one.passed.unit)
             notes = (_OFF.format(path, line, " and ".join(names)) for (path, line), names in sorted(off.items()))
             own = tuple(template for template in templates if template.path in files)
-            found.append(DraftedModule(name, self._linked_from(one.recipe), own, notes=tuple(notes)))
+            found.append(DraftedModule(name, self._link_keys(one.recipe), own, notes=tuple(notes)))
         return found
 
-    def _linked_from(self, recipe: Recipe) -> dict[str, Any]:
+    def _link_keys(self, recipe: Recipe) -> dict[str, Any]:
         """Return what a manifest states of a recipe's sources and libraries; of the device runtime, there is no PTX."""
         sources = [*recipe.sources]
         stated: dict[str, Any] = {"sources": sources} if sources[1:] else {"source": sources[0]}
@@ -161,20 +161,20 @@ class _Port:
         real = [str(arch) for arch in module.arches if not arch.virtual]
         return {**stated, "libraries": [*recipe.libraries], "arches": real}
 
-    def _tried(self, drafted: Sequence[DraftedModule]) -> list[DraftedModule]:
+    def _try(self, drafted: Sequence[DraftedModule]) -> list[DraftedModule]:
         """Return modules with what NVRTC and the linker say of them."""
         declarations = [one for passed in self._passes for reading in passed.readings for one in reading]
         enumerators, lacks = enumerators_of(declarations), may_lack(declarations)
         files = list_files(self._project.files.root) if lacks else []
         found = []
         for one, read in zip(drafted, self._read, strict=True):
-            module = replace(one, refused=self._names_trial(one, read).refused([*one.seen]))
+            module = replace(one, refused=self._names_trial(one, read).find_refused([*one.seen]))
             if choices := module.guesses(enumerators):
-                module = replace(module, guessed=tuple(self._names_trial(module, read).first_taken(choices)))
+                module = replace(module, guessed=tuple(self._names_trial(module, read).choose(choices)))
             if lacks:
-                recipe, others = self._trials.completed(_recipe(module, read), files)
+                recipe, others = self._trials.complete(_recipe(module, read), files)
                 notes = (_LINKED.format(path, name) for path, name in others.items())
-                module = replace(module, plain=self._linked_from(recipe), notes=(*module.notes, *notes))
+                module = replace(module, plain=self._link_keys(recipe), notes=(*module.notes, *notes))
             found.append(module)
         return found
 
@@ -190,7 +190,7 @@ def _recipe(module: DraftedModule, read: ReadSource) -> Recipe:
     return replace(read.recipe, options=options, names=tuple(module.stated.get("instances", ())))
 
 
-def _brought(one: ReadSource, options: NvrtcOptions) -> str:
+def _implied_includes(one: ReadSource, options: NvrtcOptions) -> str:
     """Return includes for NVRTC of what a compile brings by itself for the headers that are guarded now."""
     (closure,) = one.sources.units
     if not closure.cut.host_headers:
@@ -200,5 +200,5 @@ def _brought(one: ReadSource, options: NvrtcOptions) -> str:
     return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
 
 
-def _told(error: Diagnostic) -> str:
+def _error_line(error: Diagnostic) -> str:
     return ": ".join(filter(None, (f"{error.file}:{error.line}" if error.line else error.file, error.message)))

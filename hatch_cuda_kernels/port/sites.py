@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp import closing, is_identifier, lex, split, written
+from hatch_cuda_kernels.cpp import find_closing, is_identifier, lex, spell, split_at_commas
 from hatch_cuda_kernels.libraries import dispatched, returns_data
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
@@ -116,7 +116,7 @@ def launches(texts: Sequence[str]) -> bool:
     return "<<" in texts and ("<<", "<") in pairwise(texts)
 
 
-def replaced(tokens: Spelling, meanings: Mapping[str, Spelling]) -> Spelling:
+def substitute(tokens: Spelling, meanings: Mapping[str, Spelling]) -> Spelling:
     """Return tokens with what identifiers among them stand for; members of something are no such identifiers."""
     found: list[str] = []
     for at, text in enumerate(tokens):
@@ -134,7 +134,7 @@ def _is_type(tokens: Spelling) -> bool:
     """Return whether tokens may be a type."""
     at = 0
     while at < len(tokens):
-        end = closing(tokens, at) if tokens[at] == "<" else at
+        end = find_closing(tokens, at) if tokens[at] == "<" else at
         if end is None or not (end > at or is_name(tokens[at]) or tokens[at] in {"::", *_POINTERS}):
             return False
         at = end + 1
@@ -205,26 +205,26 @@ class Code:
             file.line(offset),
             offset,
             "".join(self._texts[begin : at + 1]),
-            None if template is None else tuple(map(written, template)),
-            None if configuration is None else tuple(map(written, configuration)),
-            tuple(map(written, arguments or ())),
-            tuple(map(self._settled, template or ())),
+            None if template is None else tuple(map(spell, template)),
+            None if configuration is None else tuple(map(spell, configuration)),
+            tuple(map(spell, arguments or ())),
+            tuple(map(self._resolve, template or ())),
             tuple(map(self._type_of, arguments or ())),
             (*(self._around[one] for one in reversed(self._open) if one in self._around), *owners),
         )
 
     def _bracketed(self, at: int, opening: str) -> tuple[tuple[Spelling, ...] | None, int]:
         """Return what commas separate in brackets that open at a token, and where the code goes on; None without."""
-        end = closing(self._texts, at) if self._text(at) == opening else None
-        return (None, at) if end is None else (tuple(split(self._texts[at + 1 : end])), end + 1)
+        end = find_closing(self._texts, at) if self._text(at) == opening else None
+        return (None, at) if end is None else (tuple(split_at_commas(self._texts[at + 1 : end])), end + 1)
 
     def _configuration(self, at: int) -> tuple[tuple[Spelling, ...] | None, int]:
         """Return what is between ``<<<`` and ``>>>`` at a token, and where the code goes on; None without."""
         end = at + 2
         while self._is_launch(at) and self._text(end) not in {"", ";", ")", "]", "}"}:
             if self._texts[end : end + 4] == [">", ">", ">", "("]:
-                return tuple(split(self._texts[at + 2 : end])), end + 3
-            end = 1 + ((closing(self._texts, end) if self._text(end) in {"(", "[", "{"} else None) or end)
+                return tuple(split_at_commas(self._texts[at + 2 : end])), end + 3
+            end = 1 + ((find_closing(self._texts, end) if self._text(end) in {"(", "[", "{"} else None) or end)
         return None, at
 
     # What names stand for.
@@ -233,7 +233,7 @@ class Code:
         """Note what a name is declared as, or what the call of a generic lambda or of a macro that dispatches tells."""
         name, before, behind = self._texts[at], self._text(at - 1), self._text(at + 1)
         if behind in _BEHIND_NAME and (before in {",", "{", ">", *_POINTERS} or is_name(before)):
-            local = self._declared(at)
+            local = self._declaration(at)
             if local is not None:
                 self._scopes[-1][name] = local if name not in local.meaning else local._replace(meaning=())
                 return
@@ -256,7 +256,7 @@ class Code:
     def _is_enum(self, opening: int) -> bool:
         return "enum" in self._texts[max(opening - 5, 0) : opening]
 
-    def _declared(self, at: int) -> _Local | None:
+    def _declaration(self, at: int) -> _Local | None:
         """Return what a name is declared as at a token; None where it is not, as far as the tokens before tell."""
         before, behind = self._text(at - 1), self._text(at + 1)
         if before == "using":
@@ -271,7 +271,7 @@ class Code:
         else:
             return None
         is_parameter = self._text(first - 1) == "(" and self._text(first - 2) != "for"
-        parts = split([*self._texts[first:at], ""])
+        parts = split_at_commas([*self._texts[first:at], ""])
         if is_parameter:
             parts = [() if self._local(self._texts[at]).type else parts[-1]]  # it may be an operand
         *earlier, kind = (tuple(filter(None, part)) for part in parts)
@@ -316,13 +316,13 @@ class Code:
         """Return the tokens of a value that begins at a token."""
         first = at
         while self._text(at) not in {";", ",", ")", "]", "}", ""}:
-            at = 1 + ((closing(self._texts, at) if self._text(at) in {"(", "[", "{", "<"} else None) or at)
+            at = 1 + ((find_closing(self._texts, at) if self._text(at) in {"(", "[", "{", "<"} else None) or at)
         return tuple(self._texts[first:at])
 
-    def _settled(self, tokens: Spelling) -> Spelling:
+    def _resolve(self, tokens: Spelling) -> Spelling:
         for _ in range(_DEEPEST):
             known = {name: self._local(name).meaning for name in words(tokens)}
-            found = replaced(tokens, {name: meaning for name, meaning in known.items() if meaning})
+            found = substitute(tokens, {name: meaning for name, meaning in known.items() if meaning})
             if found == tokens or len(found) > _LONGEST:
                 break
             tokens = found
@@ -331,21 +331,21 @@ class Code:
     def _type_of(self, tokens: Spelling) -> Spelling:
         """Return the type of an expression: of a variable, a cast, an object that is made; empty where unknown."""
         if len(tokens) == 1:
-            return self._settled(self._local(tokens[0]).type)
+            return self._resolve(self._local(tokens[0]).type)
         if tokens[:1] == ("(",):
-            inner = tokens[1 : closing(tokens, 0)]
-            return self._settled(inner) if inner[-1:] == ("*",) and _is_type(inner) else ()
+            inner = tokens[1 : find_closing(tokens, 0)]
+            return self._resolve(inner) if inner[-1:] == ("*",) and _is_type(inner) else ()
         last = len(tokens) - 1
-        groups = (at for at, text in enumerate(tokens) if text in {"(", "{"} and closing(tokens, at) == last)
+        groups = (at for at, text in enumerate(tokens) if text in {"(", "{"} and find_closing(tokens, at) == last)
         opening = next(groups, 0)
         made = tokens[:opening]
         if not made:
             return ()
-        angle = next((at for at, text in enumerate(made) if text == "<" and closing(made, at) == opening - 1), 0)
+        angle = next((at for at, text in enumerate(made) if text == "<" and find_closing(made, at) == opening - 1), 0)
         name = made[angle - 1]
         if angle and name in _CASTS:
-            return self._settled(made[angle + 1 : -1])
+            return self._resolve(made[angle + 1 : -1])
         if angle > 1 and returns_data(name):
-            return (*self._settled(made[angle + 1 : -1]), "*")
+            return (*self._resolve(made[angle + 1 : -1]), "*")
         is_made = (angle and name not in self._functions) or tokens[opening] == "{" or made[0] in _BUILTIN
-        return self._settled(made) if is_made and _is_type(made) else ()
+        return self._resolve(made) if is_made and _is_type(made) else ()

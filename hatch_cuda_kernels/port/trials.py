@@ -78,10 +78,10 @@ class Trials:
         """Read a recipe's one source; what NVRTC refuses of host code is cut further. Raises InputError."""
         known = replace(recipe, module="", names=(), globals=(), libraries=())
         if known not in self._read:
-            self._read[known] = self._settled(replace(recipe, names=()))
+            self._read[known] = self._settle(replace(recipe, names=()))
         return self._read[known]
 
-    def _settled(self, recipe: Recipe) -> ReadSource:
+    def _settle(self, recipe: Recipe) -> ReadSource:
         levels: dict[Place, Level] = {}
         said: dict[Place, str] = {}
         passed: DevicePass | None = None
@@ -128,7 +128,7 @@ class Trials:
 
     # Other sources.
 
-    def completed(self, recipe: Recipe, files: Iterable[str]) -> tuple[Recipe, dict[str, str]]:
+    def complete(self, recipe: Recipe, files: Iterable[str]) -> tuple[Recipe, dict[str, str]]:
         """Return a recipe with what it is to be linked with, and a name that each other source defines, by its path.
 
         ``files`` are the project's. The recipe stays as it is where other sources do not have all that it lacks, or
@@ -142,8 +142,8 @@ class Trials:
             linked = replace(recipe, libraries=(DEVICE_RUNTIME,))
             log = self._link_log(linked)
         texts = {path: self.project.text(path).text for path in files if path.endswith(".cu")} if log else {}
-        declares = cache(lambda path, symbol: _declares(texts[path], symbol))
-        defined = cache(lambda path: self._defined(replace(recipe, sources=(path,), names=(), globals=())))
+        declares = cache(lambda path, symbol: _has_definition(texts[path], symbol))
+        defined = cache(lambda path: self._definitions(replace(recipe, sources=(path,), names=(), globals=())))
         found: dict[str, str] = {}
         while log and len(found) < _MOST_SOURCES:
             lacking = {*undefined_symbols(log)}
@@ -176,7 +176,7 @@ class Trials:
         read = [self.read(replace(recipe, sources=(source,))).sources for source in recipe.sources]
         return SourceSet(tuple(unit for one in read for unit in one.units))
 
-    def _defined(self, recipe: Recipe) -> frozenset[str] | None:
+    def _definitions(self, recipe: Recipe) -> frozenset[str] | None:
         """Return the symbols that a module of one source has for others; None where it does not compile."""
         assert self.arch is not None  # noqa: S101 - for the caller to see to
         try:
@@ -235,7 +235,7 @@ class NamesTrial:
         reason = (error.faults or (error.message,))[0].partition("\n")[0]
         return named or dict.fromkeys(names, reason), bool(named)
 
-    def refused(self, names: Sequence[str]) -> dict[str, str]:
+    def find_refused(self, names: Sequence[str]) -> dict[str, str]:
         """Return the refused ones of names, as far as the time goes: by halves, where NVRTC does not say which.
 
         Those that are one compile too many are, too.
@@ -246,17 +246,17 @@ class NamesTrial:
             return dict.fromkeys(names, _UNTRIED)
         bad, is_sure = self._refusal(names)
         if is_sure or len(names) == 1:
-            return bad | self.refused([name for name in names if name not in bad] if bad else ())
+            return bad | self.find_refused([name for name in names if name not in bad] if bad else ())
         middle = len(names) // 2
-        return self.refused(names[:middle]) | self.refused(names[middle:])
+        return self.find_refused(names[:middle]) | self.find_refused(names[middle:])
 
-    def first_taken(self, choices: Sequence[Sequence[str]]) -> list[str]:
+    def choose(self, choices: Sequence[Sequence[str]]) -> list[str]:
         """Return of each list the first name that NVRTC takes, as far as that was tried."""
         found: list[str] = []
         bad, is_sure = self._refusal([name for each in choices for name in each])
         left = [[name for name in each if not is_sure or name not in bad] for each in choices]
         while left := [*filter(None, left)]:
-            refused = self.refused([each[0] for each in left])
+            refused = self.find_refused([each[0] for each in left])
             if self._left <= 0 or self._trials.is_over:
                 break
             found += (each[0] for each in left if each[0] not in refused)
@@ -281,7 +281,7 @@ def may_lack(declarations: Iterable[Declaration]) -> bool:
     return bool(declared - defined)
 
 
-def _declares(text: str, symbol: str) -> bool:
+def _has_definition(text: str, symbol: str) -> bool:
     """Return whether a text has a definition with a symbol's name, or cannot be read and has the name."""
     words = lex(demangled(symbol).partition("(")[0].partition("<")[0].rpartition("::")[2])
     if not words or words[0] not in text:
