@@ -54,7 +54,9 @@ def render_report(report: BuildReport) -> str:
     """Return the table of a build as text: one line for each image, and the totals."""
     entries = [entry for built in report.modules for entry in built.entries]
     headings = ("module", "arch", "kind", "bytes", "registers", "spills", "ms")
-    rows = [(*_describe(entry), _took(entry, report)) for entry in entries]
+    rows = [
+        (*_describe(one), f"{one.seconds * 1000:.0f}" if one.key in report.compiled else "cached") for one in entries
+    ]
     cached = sum(entry.key not in report.compiled for entry in entries)
     total = sum(len(entry.image) for entry in entries)
     summary = (
@@ -74,10 +76,6 @@ def _describe(entry: Entry) -> tuple[str, ...]:
             max((kernel.get("spill_stores", 0) + kernel.get("spill_loads", 0) for kernel in found), default="")
         )
     return entry.module, str(entry.arch), entry.kind, f"{len(entry.image):,}", registers, spills
-
-
-def _took(entry: Entry, report: BuildReport) -> str:
-    return f"{entry.seconds * 1000:.0f}" if entry.key in report.compiled else "cached"
 
 
 def build_store(

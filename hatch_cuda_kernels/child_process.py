@@ -172,7 +172,6 @@ def serve(temporary: str) -> None:
 
 
 def _answer(calls: SimpleQueue[Call], answers: BinaryIO) -> None:
-    """Answer calls without end."""
     while True:
         pickle.dump(_outcome(*calls.get()), answers)
         answers.flush()

@@ -367,7 +367,6 @@ def _converted_value(name: str, value: Any) -> Any:
 
 
 def _expectation(name: str) -> str:
-    """Return the values of an option in words."""
     if name in _ENUMS:
         return " or ".join(repr(one.value) for one in _ENUMS[name])
     if name == "define":

@@ -15,7 +15,6 @@ from hatch_cuda_kernels.store import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.manifest import Manifest
@@ -127,16 +126,11 @@ class _StubUse(NamedTuple):
         return f"{self.launch}Kernel"
 
 
-def _stubs_path(manifest: Manifest) -> Path | None:
-    """Return the stub that a manifest asks for, None if it asks for none."""
-    return None if manifest.stubs is None else manifest.root / manifest.stubs
-
-
 def write_stubs(manifest: Manifest, modules: Sequence[BuiltModule]) -> None:
     """Bring the manifest's stub up to date; an equal one is not touched. Raises BuildError if it cannot be written."""
-    path = _stubs_path(manifest)
-    if path is None or stubs_state(manifest, modules) == "fresh":
+    if manifest.stubs is None or stubs_state(manifest, modules) == "fresh":
         return
+    path = manifest.root / manifest.stubs
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_render_stubs(manifest, modules), encoding="utf-8", newline="\n")

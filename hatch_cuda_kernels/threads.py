@@ -211,7 +211,6 @@ class DaemonThreads(Executor):
         self.shutdown(wait=False, cancel_futures=True)
 
     def _work(self) -> None:
-        """Do what there is to do."""
         while (found := self._next_call()) is not None:
             future, (fn, args, kwargs) = found
             if future.set_running_or_notify_cancel():

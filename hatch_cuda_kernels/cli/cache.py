@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import byte_count
-from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.messages import add_json, print_json, utc_text
 from hatch_cuda_kernels.terminal import count_text, printable, text_table
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def run_ls(args: argparse.Namespace) -> int:
             "bytes": size,
             "toolchain": entry.toolchain,
             "created": entry.created,
-            "used": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used)),
+            "used": utc_text(used),
         }
         for entry, size, used in _cache().entries()
     ]

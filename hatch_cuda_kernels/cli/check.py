@@ -88,7 +88,6 @@ def _toolchain() -> tuple[Toolchain | None, list[str]]:
 
 
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
-    """Return the planned images that the disk cache holds."""
     from hatch_cuda_kernels.cache import open_cache
     from hatch_cuda_kernels.pool import find_fresh
 

@@ -41,12 +41,16 @@ def run(args: argparse.Namespace) -> int:
         data: dict[str, Any] = {name: finding.to_json() for name, finding in findings.items()}
         data["environment"] = variables
         data["verdicts"] = {name: verdict.to_json() for name, verdict in verdicts.items()}
-        print_json(data if images is None else {**data, "package": _images_json(images)})
+        if images is not None:
+            found = {name: value for name, value in images.to_json().items() if name != "state"}
+            data["package"] = {"images": [], **found}
+        print_json(data)
     else:
         _show(findings, variables, verdicts)
         if images is not None:
             _show_images(args.package, images)
-    return 0 if _is_well(args.asked, findings, verdicts) and (images is None or _serves(images)) else 1
+    served = images is None or (images.problem is None and all(image["origin"] for image in images.facts["images"]))
+    return 0 if served and _is_well(args.asked, findings, verdicts) else 1
 
 
 def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str, Verdict]) -> bool:
@@ -68,14 +72,6 @@ def _images(package: str, findings: dict[str, Finding]) -> Finding:
         return found
     fix = f"hatch-cuda-kernels explain KERNEL --package {package} --arch sm_90"
     return found._replace(problem=Problem("there is no device here to choose images for", fix))
-
-
-def _images_json(images: Finding) -> dict[str, Any]:
-    return {"images": [], **{name: value for name, value in images.to_json().items() if name != "state"}}
-
-
-def _serves(images: Finding) -> bool:
-    return images.problem is None and all(image["origin"] for image in images.facts["images"])
 
 
 def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dict[str, Verdict]) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import time
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,8 +25,10 @@ __all__ = [
     "quiet_output",
     "show_error",
     "show_hint",
+    "show_note",
     "show_warning",
     "unified_diff",
+    "utc_text",
 ]
 
 
@@ -37,6 +40,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def print_json(data: object) -> None:
     """Print data as indented JSON."""
     print(json.dumps(data, indent=2))
+
+
+def utc_text(seconds: float) -> str:
+    """Return a time, given in seconds since 1970, as ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def show_note(line: str) -> None:
+    """Print a line on standard error, beside what standard output is for."""
+    print(wrap(printable(line), _INDENT, sys.stderr), file=sys.stderr)
 
 
 def is_quiet(args: argparse.Namespace) -> bool:

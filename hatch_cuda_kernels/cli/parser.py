@@ -122,11 +122,6 @@ def _describe(words: str) -> tuple[str, list[str]]:
     return text, [f"{_PROGRAM} {example}" for example in examples]
 
 
-def _page_of(words: str) -> str:
-    """Return where a command is described in full."""
-    return documentation("reference/cli", words.partition(" ")[0])
-
-
 _WIDTH: Final = 78
 _CHOICE: Final = re.compile(
     r"(?:argument (?P<argument>[^:]+): )?invalid choice: '(?P<given>.*)' \(choose from (?P<known>.*)\)"
@@ -192,9 +187,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help, which ends with examples and with where to read on."""
-        self.epilog = "\n".join(
-            ["examples:", *(f"  {example}" for example in self._examples), "", f"documentation: {_page_of(self.words)}"]
-        )
+        page = documentation("reference/cli", self.words.partition(" ")[0])
+        examples = (f"  {example}" for example in self._examples)
+        self.epilog = "\n".join(["examples:", *examples, "", f"documentation: {page}"])
         return super().format_help()
 
     def parse_known_args(  # type: ignore[override]  # typeshed has overloads that say no more

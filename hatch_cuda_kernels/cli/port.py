@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.cli.arguments import arch_text
-from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
+from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.terminal import count_text, printable, wrap
+from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     import argparse
@@ -96,7 +96,7 @@ def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
         lines.append(f"{launch.path}:{launch.line}: {launch.kernel}{template_arguments}[{configuration}]({arguments})")
     lines += [f"NVRTC still refuses: {error}" for error in ported.remaining]
     for line in lines:
-        print(wrap(printable(line), 2, sys.stderr), file=sys.stderr)
+        show_note(line)
     print(patch, end="")
     done = "changed" if args.apply else "to change"
     print(f"{count_text(len(ported.after), 'file')} {done}, {count_text(len(ported.guards), 'guard')}", file=sys.stderr)

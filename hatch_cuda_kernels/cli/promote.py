@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.arguments import add_manifest, add_package, manifest_path
-from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
+from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff, utc_text
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.terminal import count_text, printable, wrap
+from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     import argparse
@@ -87,23 +85,19 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
     for miss in misses:
         reason = "not prebuilt for it" if miss.listed else "not listed"
         line = f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"
-        _note(printable(line))
+        show_note(line)
     if not misses:
-        _note(f"nothing was compiled here for {args.package} beyond what it has prebuilt")
+        show_note(f"nothing was compiled here for {args.package} beyond what it has prebuilt")
     if promotion is not None:
         for problem in promotion.refused:
-            _note(f"not promoted: {printable(problem)}")
+            show_note(f"not promoted: {problem}")
         if misses and not promotion.changes and not promotion.refused:
-            _note(f"{manifest_path(args)} lists all of it already; build the package again")
+            show_note(f"{manifest_path(args)} lists all of it already; build the package again")
         print(_diff(args, promotion), end="")
         if args.apply and promotion.changes:
-            _note(f"written to {manifest_path(args)}")
+            show_note(f"written to {manifest_path(args)}")
     if args.bundle is not None:
-        _note(f"wrote {count_text(len(misses), 'image')} to {args.bundle}")
-
-
-def _note(line: str) -> None:
-    print(wrap(line, 2, sys.stderr), file=sys.stderr)
+        show_note(f"wrote {count_text(len(misses), 'image')} to {args.bundle}")
 
 
 def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> dict[str, Any]:
@@ -115,7 +109,7 @@ def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
                 "listed": miss.listed,
                 "arch": str(miss.arch),
                 "created": miss.created,
-                "used": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(miss.used)),
+                "used": utc_text(miss.used),
                 "seconds": miss.seconds,
                 "key": miss.key,
             }

@@ -5,6 +5,7 @@ from hatch_cuda_kernels.doors import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest.kinds import suggest as suggest
+    from hatch_cuda_kernels.manifest.model import FRONT_ENDS as FRONT_ENDS
     from hatch_cuda_kernels.manifest.model import Manifest as Manifest
     from hatch_cuda_kernels.manifest.model import Module as Module
     from hatch_cuda_kernels.manifest.model import Named as Named
@@ -24,7 +25,7 @@ __getattr__ = lazy(
     __name__,
     {
         "kinds": ("suggest",),
-        "model": ("Manifest", "Module", "Named", "Pattern", "StatedRule"),
+        "model": ("FRONT_ENDS", "Manifest", "Module", "Named", "Pattern", "StatedRule"),
         "project": ("MANIFEST_FILE", "find_manifest", "hook_table"),
         "reader": ("load_manifest", "parse_manifest"),
         "schema": ("manifest_schema",),

@@ -30,6 +30,7 @@ from hatch_cuda_kernels.manifest.kinds import (
     wrong_type,
 )
 from hatch_cuda_kernels.manifest.launch import LAUNCH, RULES
+from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS
 from hatch_cuda_kernels.manifest.modules import ENTRY_NAME, MOST_INSTANCES, name_modules
 from hatch_cuda_kernels.manifest.values import ARCHES, FOLDER, HEADER, HEADERS_GLOB, LIBRARY, ONE_SOURCE, SOURCE, STUBS
 from hatch_cuda_kernels.manifest.yaml_text import Scalar
@@ -128,9 +129,6 @@ def _with_macros(options: Kind) -> Kind:
 
     return Kind(read, options.schema)
 
-
-FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
-PACKINGS: Final = ("auto", "none", "solid")
 
 _RELEASE: Final = r"12\.9|13\.(?:0|[1-9][0-9]?)"
 #: Their NVRTC refuses --frandom-seed, without which images differ from run to run.

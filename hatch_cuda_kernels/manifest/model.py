@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import Recipe
 from hatch_cuda_kernels.names import chunk_name
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.store import LaunchRule, Supports
+
+
+FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
+PACKINGS: Final = ("auto", "none", "solid")
 
 
 class Named(NamedTuple):

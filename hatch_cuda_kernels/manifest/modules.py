@@ -183,7 +183,6 @@ def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
 
 
 def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object] | None]]:
-    """Yield each module of an entry with its values."""
     values = item.value or {}
     source = values.get("source") or (_JOINED if values.get("sources") else None)
     if source is None:  # refused, or missing

@@ -33,9 +33,8 @@ def find_manifest(folder: Path) -> Path:
 
 def _manifest_of_hook(pyproject: Path) -> str | None:
     try:
-        data = tomllib.loads(pyproject.read_text(encoding="utf-8"))
-        manifest = (hook_table(data["tool"]["hatch"]) or {}).get("manifest")
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # whoever builds it is told
+        manifest = (hook_table(_settings(pyproject)["tool"]["hatch"]) or {}).get("manifest")
+    except (LookupError, TypeError, AttributeError):  # a build reports it
         return None
     return manifest if isinstance(manifest, str) else None
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.includes import ProjectFiles
-from hatch_cuda_kernels.manifest.keys import FRONT_ENDS, MANIFEST, PACKINGS
+from hatch_cuda_kernels.manifest.keys import MANIFEST
 from hatch_cuda_kernels.manifest.kinds import Item, ManifestReading, Spot, attempt, table
 from hatch_cuda_kernels.manifest.launch import check_placeholders, launch_rules
-from hatch_cuda_kernels.manifest.model import Manifest, Module, Named, Pattern
+from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS, Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.manifest.modules import exceeds_limit, expand_instances
 from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.values import Scope, make_scope

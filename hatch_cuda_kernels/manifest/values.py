@@ -58,7 +58,6 @@ def _source(spot: Spot, written: str) -> str:
 
 
 def _one_source(spot: Spot, written: str) -> str:
-    """Return the path of a file."""
     if "*" in written:
         raise RefusedError(f"{written!r} is a pattern; name each file")
     return _source(spot, written)

@@ -421,7 +421,6 @@ def _end(node: yaml.Node) -> int:
 
 
 def _insert_line(text: str, at: int, line: str) -> str:
-    """Insert a line below the one that contains a position."""
     newline = "\r\n" if "\r\n" in text else "\n"
     end = text.find(newline, at)
     end = len(text) if end < 0 else end

@@ -36,7 +36,6 @@ def image_kind(arch: SmArch, *, lto: bool) -> Kind:
 
 
 def _wanted_kinds(arches: Iterable[SmArch], *, lto: bool) -> _Kinds:
-    """Return the kinds of image for each real architecture, ascending."""
     wanted: _Kinds = {}
     for arch in sorted(arches):
         wanted[arch.real] = (*wanted.get(arch.real, ()), image_kind(arch, lto=lto))
@@ -58,16 +57,13 @@ def _shared_run(arches: Iterable[SmArch], rest: Sequence[SmArch], front_end: str
 
 
 def _no_run(front_end: str, archs: Sequence[SmArch]) -> str:
-    suffixed = [arch for arch in archs if arch.suffix]
+    suffixed = next(arch for arch in archs if arch.suffix)
+    others = "family" if suffixed.suffix == "f" else "architecture"
     return (
-        f"front_end: {front_end} needs one architecture whose code serves all, and none of {_listed(archs)} does: code "
-        f"for {suffixed[0]} goes to no other {'family' if suffixed[0].suffix == 'f' else 'architecture'}; write "
-        f"front_end: per-arch, or add {suffixed[0].plain}, whose code has no architecture-specific features"
+        f"front_end: {front_end} needs one architecture whose code serves all, and none of "
+        f"{', '.join(map(str, archs))} does: code for {suffixed} goes to no other {others}; write front_end: per-arch, "
+        f"or add {suffixed.plain}, whose code has no architecture-specific features"
     )
-
-
-def _listed(archs: Sequence[SmArch]) -> str:
-    return ", ".join(map(str, archs))
 
 
 #: Libraries that may hold LTO-IR; nvJitLink says whether they do.

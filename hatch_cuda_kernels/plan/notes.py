@@ -104,10 +104,10 @@ def _front_end_note(planned: PlannedModule) -> str:
     archs = [job.arch for job in planned.finishing]
     text = (
         f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} {finisher} finishes "
-        f"{_listed(archs)}; __CUDA_ARCH__ is {_macro(shared)} in all of these"
+        f"{', '.join(map(str, archs))}; __CUDA_ARCH__ is {_macro(shared)} in all of these"
     )
     frozen = [arch for arch in archs if arch.suffix and not shared.suffix]
-    return f"{text}, and {_listed(frozen)} has no architecture-specific features" if frozen else text
+    return f"{text}, and {', '.join(map(str, frozen))} has no architecture-specific features" if frozen else text
 
 
 def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
@@ -121,7 +121,7 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
             yield (
                 f"module {planned.module.name!r}: {', '.join(uses)}: the code depends on the architecture, which "
                 f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "
-                f"{_listed(others)}; front_end: per-arch compiles for each"
+                f"{', '.join(map(str, others))}; front_end: per-arch compiles for each"
             )
 
 
@@ -162,10 +162,6 @@ def changed_code(plan: Sequence[PlannedModule]) -> list[tuple[str, SourceChange]
 
 def _macro(arch: SmArch) -> int:
     return arch.number * 10
-
-
-def _listed(archs: Sequence[SmArch]) -> str:
-    return ", ".join(map(str, archs))
 
 
 _SPELLED: Final = re.compile(r'\s*[<"]([^>"\n]+)')

@@ -182,7 +182,6 @@ def _unknown_host_names(modules: Iterable[Module], sources: Mapping[str, SourceS
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """Return a name, and the names in it."""
     return name, *re.findall(r"[~\w]+", name)
 
 

@@ -82,11 +82,12 @@ class SdistCheck:
     def _lost(self, file: str, build_data: Mapping[str, Any]) -> str:
         """Return where a file or folder is in the sdist, or why it is missing, and what to write."""
         config, path = self.builder.config, Path(self.builder.root, file)
+        real = os.path.realpath(path)
         if os.path.isabs(file):  # noqa: PTH117
             return f"{file} is outside of the project, where an sdist has nothing; build wheels from the project itself"
         with config.set_build_data(build_data):
             forced = config.get_force_include()
-            files = [one for one in self.builder.recurse_included_files() if _is_same(one.path, path)]
+            files = [one for one in self.builder.recurse_included_files() if os.path.realpath(one.path) == real]
         for source, target in forced.items():
             moved = Path(target, path.relative_to(source)).as_posix() if path.is_relative_to(source) else file
             if moved != file:
@@ -101,10 +102,6 @@ class SdistCheck:
                 "first; remove the link, or list folders in only-include of [tool.hatch.build.targets.sdist]"
             )
         return f"it lacks {file}; let [tool.hatch.build.targets.sdist] include it"
-
-
-def _is_same(one: str, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _moves(file: str, moved: str) -> str:
@@ -145,7 +142,6 @@ def _unpack(sdist: Path, folder: Path) -> Path:
 
 
 def _moving_setting(config: Any, file: str) -> str:
-    """Return the setting that changes a path, as text."""
     named = config.target_config.get("sources", config.build_config.get("sources", []))
     folders = {os.path.normpath(path).strip(os.sep) + os.sep if path else "" for path in named}
     moving = next(folder for folder in config.sources if file.replace("/", os.sep).startswith(folder))

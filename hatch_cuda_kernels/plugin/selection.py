@@ -190,7 +190,6 @@ def _is_init(place: str) -> bool:
 
 
 def _above(folder: str) -> Iterator[str]:
-    """Yield the folders that a folder is in, outermost first."""
     parts = folder.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))
 

@@ -52,7 +52,6 @@ def shade_of(value: float, steps: Sequence[float]) -> int:
 
 
 def _legend(measure: Measure, steps: Sequence[float], values: Sequence[float]) -> tuple[_Swatch, ...]:
-    """Return the range of values of each shade in use."""
     swatches = [_Swatch("heat-0", "0")] if 0 in values else []
     for shade in range(1, _SHADES):
         inside = [value for value in values if value > 0 and shade_of(value, steps) == shade]
@@ -183,7 +182,7 @@ def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Com
     for cell, top, bottom in _spans(measure, cells, grid):
         value = cell.value(measure.name)
         change = comparison.of(cell, measure) if comparison is not None else None
-        face = _NOT_RECORDED
+        face = _NO_FIGURE
         if value is not None:
             was = (
                 f", {_exact_text(measure, change.old)} before" if change is not None and change.old is not None else ""
@@ -207,7 +206,7 @@ def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Co
         change = comparison.of(cell, measure)
         face = _change_face(measure, comparison.old.get(cell.key), cell)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
-    missing = "" if any(box.shade != _NOT_RECORDED.shade for box in boxes) else "Not recorded on both sides."
+    missing = "" if any(box.shade != _NO_FIGURE.shade for box in boxes) else "Not recorded on both sides."
     swatches = _swatches(_CHANGE_SWATCHES, boxes)
     return Panel(measure, "change", tuple(boxes), swatches, _largest_increases(measure, cells, comparison), missing)
 
@@ -227,7 +226,7 @@ def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
         return _Face("new", "new", "new" if value is None else f"new, {_exact_text(measure, value)}")
     old = before.value(measure.name)
     if old is None or value is None:
-        return _NOT_RECORDED
+        return _NO_FIGURE
     step = f"0 → {short(measure, value)}" if value and not old else percent(old, value)
     told = f"{_exact_text(measure, old)} before, {_exact_text(measure, value)} now"
     return _Face(change_shade(old, value), step, told)
@@ -241,7 +240,7 @@ class _Face(NamedTuple):
     told: str
 
 
-_NOT_RECORDED: Final = _Face("none", "\N{EN DASH}", "not recorded")
+_NO_FIGURE: Final = _Face("none", "\N{EN DASH}", "not recorded")
 _REGRESSION: Final = _Swatch("flag", "▲ regression")
 
 
@@ -275,14 +274,12 @@ def _exact_text(measure: Measure, value: float) -> str:
 
 
 def _largest_values(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
-    """Return the five largest values, each with its kernel or image."""
     found = {_subject_of(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
     ordered = sorted(found.items(), key=lambda item: -item[1])
     return tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
 
 
 def _largest_increases(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    """Return the five largest increases, each with its kernel or image."""
     changes = {_subject_of(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
     steps = {what: (change.old or 0, change.new or 0) for what, change in changes.items()}
     risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]

@@ -113,7 +113,6 @@ _ROOT: Final = re.compile(r'^<svg [^>]*?width="(\d+)" height="(\d+)"[^>]*>')
 
 
 def _asset(name: str) -> str:
-    """Return the text of a file in ``assets``."""
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
@@ -149,7 +148,6 @@ def _draw_heat(panel: Panel, grid: Grid) -> str:
 
 
 def _draw_tree(leaves: Sequence[Leaf], *, width: int, height: int) -> str:
-    """Return the tree map of a wheel's bytes as SVG."""
     import vl_convert  # starts a JavaScript engine
 
     total = sum(leaf.bytes for leaf in leaves)
@@ -166,6 +164,7 @@ def _nodes(leaves: Sequence[Leaf], total: int) -> list[dict[str, Any]]:
     for leaf in leaves:
         groups[leaf.group] = groups.get(leaf.group, 0) + leaf.bytes
     share = {name: f"{size:,} bytes, {size / total:.1%}" for name, size in groups.items()}
+    kinds = {sort: f" ({text})" for sort, text in _KINDS.items() if sort not in {"other", "index"}}
     inner = [{"id": f"/{name}", "up": "all", "name": name, "about": f"{name}: {share[name]}"} for name in groups]
     outer = [
         {
@@ -175,15 +174,13 @@ def _nodes(leaves: Sequence[Leaf], total: int) -> list[dict[str, Any]]:
             "bytes": leaf.bytes,
             "size": f"{leaf.bytes:,}",
             "fill": f"var(--sort-{leaf.sort})",
-            "about": f"{leaf.group}, {leaf.name}{_sort(leaf)}: {leaf.bytes:,} bytes, {leaf.bytes / total:.1%}",
+            "about": (
+                f"{leaf.group}, {leaf.name}{kinds.get(leaf.sort, '')}: {leaf.bytes:,} bytes, {leaf.bytes / total:.1%}"
+            ),
         }
         for leaf in leaves
     ]
     return [{"id": "all", "name": "all"}, *inner, *outer]
-
-
-def _sort(leaf: Leaf) -> str:
-    return "" if leaf.sort in {"other", "index"} else f" ({_KINDS[leaf.sort]})"
 
 
 def _with_title(svg: str, title: str) -> str:
@@ -293,7 +290,6 @@ def _most_regressed(comparison: Comparison | None) -> str:
 
 
 def _promise_lines(promises: Promises) -> Iterator[str]:
-    """Yield what the manifest promised, in words."""
     supports = promises.supports
     if supports is not None:
         yield f"devices {', '.join(map(str, supports.devices))}"
@@ -306,7 +302,6 @@ def _promise_lines(promises: Promises) -> Iterator[str]:
 
 
 def _hash(text: str) -> str:
-    """Return an inline script's name in a Content-Security-Policy."""
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 

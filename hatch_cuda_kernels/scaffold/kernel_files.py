@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
+    from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.scaffold.survey import Survey
 
 
@@ -106,7 +107,6 @@ def _notes_and_requirements(found: Survey, text: str) -> tuple[tuple[str, ...], 
 
 
 def _notes(found: Survey) -> Iterator[str]:
-    """Yield notes about the sources."""
     yield from (f"{source} is not in the manifest: {reason}" for source, reason in found.unlisted.items())
     for name, stated in found.modules.items():
         ends = found.open_ends.get(name, ())
@@ -156,13 +156,17 @@ def stated_release(manifest: Path) -> tuple[int, int]:
         return int(major), int(minor)
 
 
+def _read_manifest(path: Path, text: str) -> Manifest:
+    return parse_manifest(text, root=path.parent) if text else load_manifest(path)
+
+
 def build_requirements(manifest: Path, text: str) -> tuple[list[str], str]:
     """Return what builds require to compile a manifest's kernels, and this package's extra for it.
 
     ``text`` is the manifest's, if that is not written.
     """
     try:
-        found = parse_manifest(text, root=manifest.parent) if text else load_manifest(manifest)
+        found = _read_manifest(manifest, text)
     except ManifestError:  # its first kernel is not written yet, or `check` will say what is wrong
         release = stated_release(manifest)
         return release_requirements(release), build_extra(release[0])
@@ -176,7 +180,7 @@ def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:
     """
     beside = PurePosixPath(manifest.parent.relative_to(root).as_posix())
     try:
-        found = parse_manifest(text, root=manifest.parent) if text else load_manifest(manifest)
+        found = _read_manifest(manifest, text)
         files = {PurePosixPath(name) for sources in read_sources(found).values() for name in sources.files}
         included = {PurePosixPath(name) for module in found.modules for name in module.options.include}
     except InputError:  # its first kernel is not written yet, or `check` will say what is wrong

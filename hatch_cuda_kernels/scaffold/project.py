@@ -62,7 +62,6 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, 
 
 
 def _new(root: Path, name: str | None) -> Scaffold:
-    """Make a new project."""
     project = _project_name(name or root.name)
     package = re.sub(r"[-.]", "_", project).lower()
     _check_package(package, project)
@@ -112,7 +111,6 @@ def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> S
 
 
 def _wheel_only(data: dict[str, Any]) -> tuple[str, ...]:
-    """Return a note for a hook of wheels only."""
     build = data.get("tool", {}).get("hatch", {}).get("build", {})
     if "cuda-kernels" in build.get("hooks", {}) or hook_table({"build": build}) is None:
         return ()

@@ -100,12 +100,10 @@ class Survey:
 
 
 def _module_head(name: str, *, tried: bool = True) -> str:
-    """Return the line that a module begins with in a manifest."""
     return f"  {name}:" if tried else f"  {name}:  # {_MARK}"
 
 
 def _unlisted_line(source: str, reason: str) -> str:
-    """Return the line of a manifest for a source that is not in it."""
     return f"  # {source}: {reason}"
 
 
@@ -191,7 +189,6 @@ def _first_line(error: HatchCudaKernelsError) -> str:
 
 
 def _free_name(name: str, taken: Mapping[str, object]) -> str:
-    """Return a module's name, with a number where it is taken."""
     number = 2
     free = name
     while free in taken:
@@ -237,16 +234,17 @@ def _find_refusals(root: Path, head: Mapping[str, Any], modules: dict[str, dict[
 
     What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
     """
-    failed = _compile_drafts(root, head, modules)
+    failed = _compile_manifest(_manifest_of(root, head, modules))
     for _ in range(_MOST_TARGETS):
         lacking = [name for name, fault in failed.items() if _retarget(head, modules[name], fault.log)]
         if not lacking:
             break
         failed = {name: fault for name, fault in failed.items() if name not in lacking}
-        failed |= _compile_drafts(root, head, {name: modules[name] for name in lacking})
+        failed |= _compile_manifest(_manifest_of(root, head, {name: modules[name] for name in lacking}))
     for name in failed:
         modules[name] = _complete(root, head, modules[name])
-    failed = _compile_drafts(root, head, {name: modules[name] for name in failed})
+    if failed:
+        failed = _compile_manifest(_manifest_of(root, head, {name: modules[name] for name in failed}))
     return {name: fault.reason for name, fault in failed.items()}
 
 
@@ -288,13 +286,6 @@ def _complete(root: Path, head: Mapping[str, Any], stated: Mapping[str, Any]) ->
 def _real_arch(module: Module) -> SmArch:
     """Return an architecture that a module is compiled for, a real one if there is one."""
     return next((arch for arch in module.arches if not arch.virtual), module.arches[0])
-
-
-def _compile_drafts(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> dict[str, _Fault]:
-    """Compile modules into the disk cache, and return those that fail. Raises ToolchainError."""
-    if not modules:
-        return {}
-    return _compile_manifest(_manifest_of(root, head, modules))
 
 
 def _compile_manifest(manifest: Manifest) -> dict[str, _Fault]:

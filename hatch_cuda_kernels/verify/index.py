@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.includes import DEVICE_RUNTIME
+from hatch_cuda_kernels.manifest import FRONT_ENDS
 from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.patterns import expand, placeholders
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import Subject
-
-
-_FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
 
 
 def check_index(subject: Subject) -> Outcome:
@@ -152,7 +150,6 @@ def _file_problems(index: ModuleIndex) -> Iterator[str]:
 
 
 def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
-    """Yield each contradiction between the facts of an index."""
     yield from _list_problems(index)
     yield from _file_problems(index)
     first = subject.by_name.get(listed_module(index.module), index)
@@ -162,7 +159,7 @@ def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         yield f"it is a chunk of {first.module}, and differs in {', '.join(differ)}"
     if NvrtcOptions.from_canonical(index.options).canonical() != index.options:
         yield "the index lists options that have their default values"
-    if index.front_end not in _FRONT_ENDS:
+    if index.front_end not in FRONT_ENDS:
         yield f"the index has an unknown front_end, {index.front_end!r}"
     by_nvjitlink = index.is_linked or index.front_end == "lto" or index.options.get("lto")
     if by_nvjitlink and not index.toolchain.get("nvjitlink"):

@@ -182,7 +182,6 @@ def _assemble(job: _Job) -> list[Problem]:
 
 
 def _reason(error: CompileError) -> str:
-    """Return the first error of nvJitLink's log."""
     errors = (found for found in parse_log(error.log) if found.severity != "warning")
     first = next(errors, None)
     if first is None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import Compiled, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
+    from hatch_cuda_kernels.store import ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 
@@ -137,7 +137,6 @@ def _message(name: str) -> str:
 
 
 def _comparison_command(subject: Subject) -> str:
-    """Return the command that shows the difference."""
     if subject.demands.keep is not None:
         return f"see what differs: diff -r {subject.demands.keep / _SHIPPED} {subject.demands.keep / _REBUILT}"
     package = subject.wheel or subject.reader.label
@@ -201,11 +200,12 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Recompile] | Problem:
     except (InputError, StoreError) as error:
         return Problem(f"the shipped source cannot be compiled again: {error}", REBUILD, index.module)
     every: tuple[Job, ...] = (*jobs, *finishing)
-    return [_Recompile(job, tuple(image for image in images if _gives(job, image.record))) for job in every]
-
-
-def _gives(job: Job, record: ImageRecord) -> bool:
-    return record.arch.real == job.arch and record.kind in job.kinds
+    return [
+        _Recompile(
+            job, tuple(one for one in images if one.record.arch.real == job.arch and one.record.kind in job.kinds)
+        )
+        for job in every
+    ]
 
 
 def _refusal(index: ModuleIndex, plan: list[_Recompile], toolchain: Toolchain) -> Problem | None:

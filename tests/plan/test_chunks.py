@@ -142,7 +142,7 @@ def test_a_failing_instance_is_reported_at_its_place(make_project, tmp_path, fre
 def test_chunks_and_variables_contradict_each_other(project):
     """A variable that the host sets would be one of several."""
     root = project(5, "chunk: 2, globals: [scale]")
-    with pytest.raises(ManifestError, match=r"kernels.yaml:.*modules.m: each chunk is a program with variables of its"):
+    with pytest.raises(ManifestError, match=r"kernels.yaml:.*modules.m: each chunk is a separate program"):
         make_plan(load_manifest(root / "kernels.yaml"))
 
 

@@ -147,9 +147,9 @@ def test_without_its_compiler_a_manifest_is_from_the_text(version, reason, init,
     """
     nvrtc(version)
     done = init("--name", "p", **UNTRIED)
-    why = "all its kernels are templates (fill<T>, sum<T, N>), and no launch tells their arguments"
+    why = "all its kernels are templates (fill<T>, sum<T, N>), and no launch shows their arguments"
     assert done["notes"] == [
-        f"csrc/open.cu is not in the manifest: {why}; list them under instances:",
+        f"csrc/open.cu is not in the manifest: {why}; list the instances under instances:",
         f"csrc/broken.cu, csrc/good.cu are in the manifest, but not tried: {reason}",
     ]
     install, again = done["next"][:2]
