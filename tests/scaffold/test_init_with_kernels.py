@@ -74,7 +74,7 @@ def test_the_manifest_lists_what_compiles(project, capsys):
     assert reasons.keys() == {"csrc/broken.cu", "csrc/open.cu"}
     assert 'identifier "half" is undefined' in reasons["csrc/broken.cu"]
     assert "to fix: add #include <cuda_fp16.h>" in reasons["csrc/broken.cu"]
-    assert "list them under instances" in reasons["csrc/open.cu"]
+    assert "list the instances under instances" in reasons["csrc/open.cu"]
     text = (project / "kernels.yaml").read_text()
     assert all(f"  # {name}: " in text for name in reasons)
     assert main(["build", "--out", "store"]) == 0
