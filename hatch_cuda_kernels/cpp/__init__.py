@@ -32,7 +32,15 @@ from hatch_cuda_kernels.cpp.macros import (
 )
 from hatch_cuda_kernels.cpp.parser import ReadBefore, Reading, parse, read_alone
 from hatch_cuda_kernels.cpp.spelling import find_closing, spell, split_at_commas
-from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken, TextError, brace_macros
+from hatch_cuda_kernels.cpp.stream import (
+    INCLUSION,
+    Cursor,
+    Stream,
+    StreamToken,
+    TextError,
+    brace_macros,
+    closes_captures,
+)
 from hatch_cuda_kernels.cpp.unit import (
     Branches,
     Condition,
@@ -78,6 +86,7 @@ __all__ = [
     "UnbalancedError",
     "Visit",
     "brace_macros",
+    "closes_captures",
     "evaluate",
     "find_closing",
     "is_identifier",

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import compress, product, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken
 from hatch_cuda_kernels.cpp.unit import Inclusion, Run
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
     from hatch_cuda_kernels.cpp.unit import Item, Visit
 
-__all__ = ["INCLUSION", "Cursor", "Stream", "StreamToken", "TextError", "Use", "brace_macros"]
+__all__ = ["INCLUSION", "Cursor", "Stream", "StreamToken", "TextError", "Use", "brace_macros", "closes_captures"]
 
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
@@ -29,6 +30,10 @@ _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 _DEFINED: Final = re.compile(r"(?P<not>! )?defined (?:\( )?(?P<name>\w+)(?: \))?", re.ASCII)
 #: Tokens that are read at once where none is a macro.
 _AT_ONCE: Final = 32
+#: Words that a lambda may follow.
+_BEFORE_LAMBDA: Final = frozenset({"return", "co_return", "co_yield", "co_await", "throw", "case", "else", "do"})
+#: More tokens than captures have in code that people write.
+_MOST_CAPTURED: Final = 4_096
 #: More conditions than braces depend on in code that people write.
 _MOST_ASSUMED: Final = 4
 
@@ -41,6 +46,18 @@ class TextError(Exception):
         self.message: Final = message
         self.file: Final = file
         self.offset: Final = offset
+
+
+def closes_captures(texts: Sequence[str], at: int) -> bool:
+    """Return whether a token is the ``]`` of a lambda's captures, and of no attribute, array or subscript."""
+    depth = 0
+    for first in range(at, max(at - _MOST_CAPTURED, -1), -1) if texts[at] == "]" else ():
+        depth += (texts[first] == "]") - (texts[first] == "[")
+        if depth == 0:
+            before = texts[first - 1] if first else ";"
+            is_subscript = before in {")", "]", "["} or (before not in _BEFORE_LAMBDA and is_identifier(before))
+            return texts[first + 1] != "[" and not is_subscript
+    return False
 
 
 class _Tokens(NamedTuple):
@@ -335,7 +352,7 @@ class Stream:
         texts = self.texts
         candidates = compress(range(len(texts)), map(words.__contains__, texts))
         for first in candidates:
-            if first == 0 or texts[first - 1] != "]":
+            if first == 0 or not closes_captures(texts, first - 1):
                 continue
             last = first
             while last < len(texts) and texts[last] in words:

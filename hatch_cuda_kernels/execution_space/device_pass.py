@@ -15,6 +15,7 @@ from hatch_cuda_kernels.cpp import (
     MacroToken,
     TextError,
     UnbalancedError,
+    closes_captures,
     evaluate,
     parse,
     parse_define,
@@ -363,11 +364,13 @@ def _spell_macros(
         if texts[1:3] == ["#", "pragma"] and texts[3:4] in (["unroll"], ["nounroll"]):
             text = f'#define {texts[0]} _Pragma("{" ".join(texts[3:])}")'
             found.edits[file.name].append(Edit(directive.start, directive.end, text, "pragma", texts[0]))
-        for at, token in enumerate(tokens):
+        has_parameters = texts[1:2] == ["("] and not tokens[1].is_spaced
+        body = texts.index(")") + 1 if has_parameters else 1
+        for at, token in enumerate(tokens[body:]):
             first = at
-            while first and texts[first] in lambda_marks:
+            while first and texts[body + first] in lambda_marks:
                 first -= 1
-            if first < at and texts[first] == "]":
+            if first < at and closes_captures(texts[body:], first):
                 start = file.place(token.start)
                 end = file.place_behind(start, token.text)
                 found.edits[file.name].append(Edit(start, end, "", "mark", texts[0]))
