@@ -10,13 +10,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.macros import parse_definition
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, parse_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
-    from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
+    from hatch_cuda_kernels.cpp.macros import MacroTable
 
     #: Returns the names of the files that a directive may include; none for a header that is not read.
     Resolve = Callable[[SourceFile, Directive, MacroTable], Sequence[str]]
@@ -118,6 +118,18 @@ class TranslationUnit:
         return unit
 
 
+def _asked(directive: Directive) -> tuple[str, bool] | None:
+    """Return the name that a condition asks for alone, and whether it holds where there is such a macro."""
+    texts = [*directive.texts]
+    if directive.word in {"ifdef", "ifndef"}:
+        return (texts[0], directive.word == "ifdef") if texts else None
+    is_defined = texts[:1] != ["!"]
+    texts = texts if is_defined else texts[1:]
+    if texts[:2] == ["defined", "("] and texts[3:] == [")"]:
+        return texts[2], is_defined
+    return (texts[1], is_defined) if texts[:1] == ["defined"] and len(texts) == 2 else None
+
+
 class _UnitReader:
     def __init__(self, unit: TranslationUnit, files: Mapping[str, SourceFile], resolve: Resolve) -> None:
         self._unit: Final = unit
@@ -194,13 +206,25 @@ class _UnitReader:
         macros = self._unit.macros
         found: list[tuple[Item, ...]] = []
         after = []
+        other: dict[str, tuple[Macro | None, ...]] = {}
+        """What holds of the names that conditions ask for where none of these conditions does."""
         for at, end in counting:
+            here, asked = dict(other), _asked(file.directives[at])
+            if asked is not None and not macros.now(asked[0]):
+                name, is_defined = asked
+                states = (Macro(name, None, False, (UNKNOWN_VALUE,)),), (None,)
+                here[name], other[name] = states if is_defined else states[::-1]
             macros.begin_branch()
+            for name, state in here.items():
+                macros.set(name, state)
             self._once.append(set())
             found.append(tuple((yield from self._items(file, at + 1, end))))
             self._once.pop()
-            after.append(macros.end_branch())
-        macros.merge(after if is_whole else [*after, {}])
+            left = macros.end_branch()
+            after.append({name: state for name, state in left.items() if here.get(name) != state})
+        changed = {name for left in after for name in left}
+        other = {name: state for name, state in other.items() if name in changed}
+        macros.merge(after if is_whole else [*after, other])
         return [Branches(counting[0][0], tuple(at for at, _ in counting), tuple(found), is_whole)]
 
     def _holds(self, file: SourceFile, at: int) -> bool | None:
