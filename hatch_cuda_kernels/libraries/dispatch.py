@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.libraries.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["as_declared", "dispatched", "returns_data"]
 
@@ -29,21 +29,21 @@ def returns_data(function: str) -> bool:
     return function in _dispatch()["data"]
 
 
-def dispatched(macro: str, words: frozenset[str]) -> tuple[str, tuple[str, ...]] | None:
+def dispatched(macro: str, arguments: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
     """Return the name that a macro declares, and the types that it stands for; None for any other macro.
 
-    ``words`` are those of its arguments before the code.
+    ``arguments`` are the tokens before its code.
     """
-    known = _dispatch()
     lead, dispatches, rest = macro.partition("DISPATCH_")
     if not dispatches or (lead and not lead.endswith("_")) or rest.startswith("SWITCH"):
         return None
+    known = _dispatch()
     is_torchs = lead in known["torchs"]
     types = next((_types(types) for part, types in known["types"].items() if part in rest), None)
     if types is None and rest != "CASE":
         return None
     added = [one[not is_torchs] for name, one in known["added"].items() if name in rest.split("_")]
-    plain = [word.removeprefix("k") for word in sorted(words)]
+    plain = [word.removeprefix("k") for word in sorted({*arguments})]
     if is_torchs:
         added += [kind for name, one in known["enumerators"].items() if name in plain for kind in _types(one)]
     else:

@@ -140,7 +140,8 @@ def _unknown_launches(template: Template) -> Iterator[str]:
 def _headers(texts: Sequence[str]) -> Iterator[str]:
     """Yield the headers that declare the types of instances."""
     for at, text in enumerate(texts):
-        header = torch().names.get((text,)) if texts[at - 2 : at] == ["c10", "::"] else device_names().get(text)
+        is_torchs = at > 1 and texts[at - 1] == "::" and texts[at - 2] in torch().roots
+        header = torch().names.get((text,)) if is_torchs else device_names().get(text)
         if header is not None:
             yield header
 

@@ -5,7 +5,7 @@ A function's body is read once, its macros expanded: so a project's own macros t
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -242,9 +242,9 @@ class Code:
             kinds = map(self._type_of, self._bracketed(at + 1, "(")[0] or ())
             pairs = zip(called.parameters, kinds, strict=False)
             called.bindings.append({name: (*kind, "{", "}") for name, kind in pairs if name and kind})
-        elif behind == "(" and "DISPATCH_" in name:
-            head = next((end for end in range(at + 2, len(self._texts)) if self._texts[end] in {"{", "["}), at)
-            found = dispatched(name, frozenset(words(self._texts[at + 2 : head])))
+        elif behind == "(":
+            before_code = takewhile(lambda text: text not in {"{", "[", ""}, map(self._text, count(at + 2)))
+            found = dispatched(name, before_code)
             if found is not None:
                 self._around[at + 1] = Alternatives((found[0],), [{found[0]: tuple(lex(one))} for one in found[1]])
 
