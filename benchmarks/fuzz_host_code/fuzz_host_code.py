@@ -49,7 +49,7 @@ def main() -> None:
 def compared(seed: int, first: int, last: int):
     """Yield, for each of some sources, its number, the outcome and what either made."""
     std = "c++20" if first // (last - first) % 3 == 2 else "c++17"
-    flags = [f"-std={std}"]
+    flags = [f"-std={std}", "--extended-lambda"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number in range(first, last):
@@ -73,7 +73,7 @@ def record(seed: int, count: int = 20) -> None:
             for number in range(count):
                 files = mixed_source(seed, number, modern=std == "c++20").files
                 write_files(folder / f"s{number}", files)
-            made = by_nvcc(folder, range(count), [f"-std={std}"])
+            made = by_nvcc(folder, range(count), [f"-std={std}", "--extended-lambda"])
             outcomes[std] = {str(number): one.kernels for number, one in sorted(made.items())}
     RECORDED.write_text(json.dumps({"seed": seed, "outcomes": outcomes}, indent=1) + "\n")
 

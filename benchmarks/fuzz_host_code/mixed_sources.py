@@ -10,6 +10,7 @@ found, values. Kernels write these to memory. Every name ends in the source's nu
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["MixedSource", "mixed_source"]
+
+
+#: A field that has an offset.
+_PLAIN_FIELD = re.compile(r"(?:alignas\(.*\) )?[\w: ]+[* ](m\w+)(?:\[.*\])?;\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +360,8 @@ class _Writer:
             tail += f" {self.name('object')}" if not base and "(const" not in text and "&" not in text and "= 0" not in text else ""
         if self.chance(0.1):
             tail = f" {behind}; typedef {owner} {owner}T, *{owner}P"
+        plain = [match[1] for match in map(_PLAIN_FIELD.match, fields) if match is not None and not base]
+        seen += [f"__builtin_offsetof(@{owner}, {one})" for one in self.some(plain)]
         seen += self.some([f"__is_polymorphic(@{owner})", f"__is_empty(@{owner})", f"__is_aggregate(@{owner})", f"__is_trivially_copyable(@{owner})", f"__is_standard_layout(@{owner})", f"__is_abstract(@{owner})"])
         found = Piece(f"{lead}{head} {{ {access}{text} }}{tail};", seen, [owner] if " final" not in head and "= 0" not in text and "= delete" not in text and "&m" not in text and ".inc" not in text else [])
         found.is_movable = "\n#" not in f"\n{found.text}"
@@ -947,6 +954,210 @@ class _Writer:
         )
         return Piece(way, [seen])
 
+    # --- what device code aligns, marks and hides
+
+    def alignment(self, number: str = "") -> str:
+        number = number or self.one("1", "2", "4", "8", "16", "32", "64", "sizeof(long)")
+        return self.one(f"__align__({number})", f"alignas({number})", f"__attribute__((aligned({number})))", self.macro("ALIGN", f"__align__({number})", 1), self.macro("ALIGNED", f"__attribute__((aligned({number})))", 1))
+
+    def alignments(self) -> Piece:
+        """Alignments of variables, of types by other names, and in bodies of device code.
+
+        In bodies, NVRTC itself takes those that are less than a type has, so these are not among them.
+        """
+        name, mark = self.name("al"), self.device()
+        kind, align, other = self.type_of_number(), self.alignment(), self.alignment()
+        wide = self.alignment("16")
+        attribute = f"__attribute__((aligned({self.aligned()})))"
+        way, seen = self.one(
+            (f"__device__ {align} {kind} {name};", f"(int)@{name}"),
+            (f"{align} __device__ {kind} {name}[3] = {{1, 2}};", f"(int)@{name}[p[0] & 1]"),
+            (f"__constant__ {align} {kind} {name}[2];", f"(int)@{name}[p[0] & 1]"),
+            (f"__device__ {kind} {name} {attribute} = 1, {name}b;", f"(int)@{name} + (int)@{name}b"),
+            (f"struct {align} {name}S {{ {kind} a; {other} char b; int f() {self.body('1')} }}; __device__ {name}S {name};", f"@{name}.b + sizeof(@{name}S)"),
+            (f"{mark} int {name}(int x) {{ struct {wide} L {{ char a; {self.alignment('16')} {kind} b; }}; return sizeof(L) + alignof(L) + x; }}", f"@{name}(1)"),
+            (f"{mark} int {name}(int x) {{ struct L {{ char a; {kind} b {attribute}; }} {self.maybe(attribute)}; return sizeof(L) + alignof(L); }}", f"@{name}(1)"),
+            (f"__device__ int {name}(int x) {{ __shared__ {align} {kind} s[4]; return sizeof(s) + alignof(decltype(s)); }}", f"@{name}(p[0])"),
+            (f"__device__ int {name}(int x) {{ {align} {kind} s[4]; for (int i = 0; i < x; ++i) s[i & 3] = i; return (int)s[x & 1]; }}", f"@{name}(p[0])"),
+            (f"typedef {kind} {name}T {attribute}; struct {name} {{ char a; {name}T b; }};", f"sizeof(@{name}) + alignof(@{name})"),
+            (f"using {name}T {attribute} = {kind}; struct {name} {{ char a; {name}T b; int f() {self.body('1')} }};", f"sizeof(@{name}) + alignof(@{name}T)"),
+            (f"typedef struct {align} {{ char a; {kind} b; }} {name};", f"sizeof(@{name})"),
+            (f"template <class T> struct {align} {name} {{ T a; {other} char b; int f() {self.body('1')} }};", f"sizeof(@{name}<{kind}>) + alignof(@{name}<char>)"),
+            (f"union {align} {name} {{ char a; {other} {kind} b; }};", f"sizeof(@{name})"),
+            (f"struct {name} {{ char a; {align} struct {{ char c; {kind} d; }} b; __align__(32) union {{ char e; int f; }}; }};", f"sizeof(@{name}) + __builtin_offsetof(@{name}, b)"),
+            (f"struct {name}B {{ char a; }}; struct {name} : {name}B {{ {align} {kind} b; {other} char c, d; }};", f"sizeof(@{name})"),
+        )
+        return Piece(way, [seen])
+
+    def type_of_number(self) -> str:
+        return self.one("char", "short", "int", "long long", "float", "double")
+
+    def marked_lambdas(self) -> Piece:
+        """Lambdas with a mark in device code."""
+        name, dev = self.name("ml"), self.one("__device__", self.macro("DEV", "__device__", 1))
+        mark = self.one("__device__", "__host__ __device__", "__device__ __host__", self.macro("DEV", "__device__", 1), self.macro("HD", "__host__ __device__", 1))
+        captures = self.one("[=]", "[&]", "[x]", "[x, y = 2]", "[&x]")
+        macro = self.name("LAMBDA")
+        way, seen = self.one(
+            (f"{dev} int {name}(int x) {{ auto f = {captures} {mark} (int i) {{ return x + i; }}; return f(2); }}", f"@{name}(3)"),
+            (f"{dev} int {name}(int x) {{ auto f = {captures} {mark} (int i) mutable -> int {{ return x * i; }}; return f(2); }}", f"@{name}(3)"),
+            (f"{dev} int {name}(int x) {{ auto f = [] {mark} (auto i) {{ return sizeof(i); }}; return f('a') + f(x); }}", f"@{name}(3)"),
+            (f"template <class F> {dev} int {name}a(F f) {{ return f(3); }} {dev} int {name}(int x) {{ return {name}a({captures} {mark} (int i) {{ return x - i; }}) + {name}a([] {mark} (int i) {{ return i; }}); }}", f"@{name}(3)"),
+            (f"\n#define {macro} [=] {mark}\n{dev} int {name}(int x) {{ auto f = {macro} (int i) {{ return x + i; }}; return f(2); }}", f"@{name}(3)"),
+            (f"\n#define {macro}(i) [=] {mark} (int i)\n{dev} int {name}(int x) {{ auto f = {macro}(j) {{ auto g = [] {mark} (int k) {{ return k; }}; return x + g(j); }}; return f(2); }}", f"@{name}(3)"),
+            (f"\n#define {macro}(...) [=] {mark} (int i) {{ __VA_ARGS__ }}\n{dev} int {name}(int x) {{ auto f = {macro}(int a[] = {{1, 2}}; return a[i & 1] + x;); return f(2); }}", f"@{name}(3)"),
+        )
+        return Piece(way, [seen], is_movable=not way.startswith("\n"))
+
+    def host_types(self) -> Piece:
+        """Types of headers that NVRTC does not have, beside device code with the same names."""
+        name, dev = self.name("ht"), self.device()
+        header, kind = self.one(("vector", "std::vector<int>"), ("string", "std::string"), ("map", "std::map<int, int>"), ("functional", "std::function<int(int)>"), ("memory", "std::shared_ptr<int>"), ("list", "std::list<int>"), ("deque", "std::deque<char>"), ("set", "std::set<long>"))
+        self._lead.append(f"#include <{header}>")
+        way, *seen = self.one(
+            (f"int {name}({kind}) {self.body('1')} {dev} int {name}(int x) {{ return 2; }}", f"@{name}(1)"),
+            (f"{dev} int {name}(int x) {{ return 2; }} {self.host()} long {name}(const {kind}& x, int = 3) {self.body('1')} template <class T> T {name}(T*, {kind}) {self.body('T()')}", f"@{name}(1)"),
+            (f"namespace {name}N {{ char {name}({kind}) {self.body('1')} }} {dev} int {name}(int x) {{ return 2; }} using namespace {name}N;", f"@{name}(1)"),
+            (f"{dev} int {name}(int x) {{ return 2; }} namespace {name}N {{ char {name}({kind}) {self.body('1')} enum {{ v = sizeof(::{name}(1)) }}; }}", f"@{name}N::v" ),
+            (f"char {name}(...); namespace {name}N {{ long {name}({kind}&, int = 1) {self.body('1')} enum {{ v = sizeof({name}(*({kind}*)0)) }}; }}", f"@{name}N::v"),
+            (f"const int {name} = 3; namespace {name}N {{ {kind} {name}; {dev} int f(int x) {{ return x; }} }}", f"@{name} + @{name}N::f(1)"),
+            (f"const int {name} = 3; namespace {name}N {{ {kind} {name}; enum {{ v = sizeof({name}) }}; }}", f"@{name} + @{name}N::v"),
+            (f"struct {name} {{ {kind} x; int f() {self.body('1')} }}; struct {name}D {{ int a; {name}* p; {name} q() {self.body(f'{name}()')} }};", f"sizeof(@{name}D)"),
+            (f"struct {name} {{ int a; {kind} x() {self.body('{}')} int f({kind}) {self.body('1')} {dev} int f(int) const {{ return 2; }} }};", f"sizeof(@{name}) + @{name}().f(1)"),
+            (f"struct {name} {{ int a; static {kind} s; using V = {kind}; typedef {kind} W; friend void {name}q({name}, {kind}) {self.body()} {dev} int g() const {{ return a; }} }}; {kind} {name}::s;", f"sizeof(@{name}) + @{name}().g()"),
+            (f"typedef {kind} {name}T; {name}T {name}f(const {name}T&) {self.body('{}')} {dev} int {name}(int x) {{ return x; }}", f"@{name}(1)"),
+            (f"typedef int {name}T; namespace {name}N {{ typedef {kind} {name}T; {dev} int f() {{ return 1; }} }}", f"sizeof(@{name}T) + @{name}N::f()"),
+            (f"typedef int {name}T; namespace {name}N {{ typedef {kind} {name}T; enum {{ v = sizeof({name}T) }}; }}", f"@{name}N::v"),
+            (f"namespace {name}A {{ struct S {{ int x; }}; int {name}(S, {kind}) {self.body('1')} }} {dev} int {name}({name}A::S s, int a) {{ return a; }}", f"@{name}(@{name}A::S(), 1)"),
+            (f"namespace {name}A {{ struct S {{ int x; }}; int {name}(S, {kind}) {self.body('1')} {dev} int {name}(S, int a) {{ return a; }} }}", f"{name}(@{name}A::S(), 1)"),
+            (f"namespace {name}A {{ struct S {{ int x; }}; long {name}(S, {kind}* = 0) {self.body('1')} }} {dev} int {name}({name}A::S s, double) {{ return 3; }}", f"sizeof({name}(@{name}A::S()))"),
+            (f"template <class T> int {name}(T, {kind}) {self.body('1')} template <class T> {dev} int {name}(T x, int a) {{ return a; }}", f"@{name}(1, 2)"),
+            (f"template <class T> struct {name} {{ T x; {kind} y; int f() {self.body('1')} }}; template <> struct {name}<int> {{ char c[5]; }};", f"sizeof(@{name}<int>)"),
+            (f"class {name} {{ public: int a; explicit {name}({kind}) {self.body()} {name}(int, char) {self.body()} {dev} {name}() : a(3) {{ }} }};", f"@{name}().a"),
+            (f"int {name}f({kind} x) {self.body('1')} int {name} = {name}f({{}}), {name}b; const int {name}k = 4, {name}l = {name}f({{}});", f"sizeof(@{name}) + @{name}k + sizeof(@{name}b)"),
+            (f"{kind} {name}v, *{name}w = &{name}v; static const {kind} {name}c; {kind} {name}f() {self.body('{}')} const int {name} = 5;", f"@{name} + sizeof(@{name}w)"),
+            (f"auto {name}l = []({kind} x) {{ return 1; }}; {dev} int {name}(int x) {{ return x + 1; }}", f"@{name}(1)"),
+            (f"enum class {name} : char {{ a, b = 4 }}; {kind} {name}s({name}) {self.body('{}')} struct {name}H {{ {name} e; {kind}* p; }};", f"sizeof(@{name}H) + (int)@{name}::b"),
+            (f"struct {name}B {{ virtual {kind} f() {self.body('{}')} virtual int g({kind}*) {self.body('1')} int a; }}; struct {name} : {name}B {{ {kind} f() override {self.body('{}')} char b; }};", f"sizeof(@{name})"),
+            (f"template <class T, class U = {kind}> struct {name} {{ T x; }}; template <class T> using {name}A = {name}<T, int>;", f"sizeof(@{name}A<char>)"),
+            (f"namespace {name}N {{ using {kind.partition('<')[0]}; int f({kind.removeprefix('std::')}) {self.body('1')} {dev} int g(int x) {{ return x; }} }}", f"@{name}N::g(2)"),
+            (f"{dev} int {name}(int x) {{ return x; }} void {name}h({kind} a) {{ try {{ {kind} b = a; throw b; }} catch (const {kind}& c) {{ throw; }} }}", f"@{name}(2)"),
+            (f"struct {name} {{ int a; char b; operator {kind}() const {self.body('{}')} {name}& operator=(const {kind}&) {self.body('*this')} bool operator==(const {kind}&) const {self.body('true')} }};", f"sizeof(@{name})"),
+        )
+        return Piece(way, [*seen])
+
+    def read_fields(self) -> Piece:
+        """Where fields are, as loads and offsets tell."""
+        name, dev = self.name("rf"), self.device()
+        fields = [f"{self.one('int', 'unsigned', 'char', 'short', 'long long', 'bool', 'unsigned char')} {name}{at} : {self.one('1', '3', '5', '8')};" for at in range(3)]
+        fields += self.some([f"int : {self.one('0', '3')};", f"char {name}c;", f"double {name}d;", f"{self.type()} {name}t;", f"int {name}f() {self.body('1')}", f"static int {name}s;", f"enum {{ {name}e = 3 }} {name}g : 4;", f"union {{ char {name}u; int {name}v; }};"])
+        host = self.some([f"int {name}h() {self.body('1')}", f"{dev} int {name}i() const {{ return 1; }}", f"operator bool() const {self.body('1')}"])
+        before = self.one("", "", self.attribute())
+        if before.startswith(("alignas", "__align__")) or "aligned" in before:
+            before = "__attribute__((packed))"
+        texts = self.shuffled(fields + host)
+        text = f"{self.one('struct', 'struct', 'union')} {before} {name} {{ {' '.join(texts)} }};"
+        text += f" {dev} int {name}r(const {name}* q) {{ return (int)q->{name}0 + 3 * (int)q->{name}1 + 5 * (int)q->{name}2; }} {dev} void {name}w({name}* q) {{ q->{name}1 = 1; }}"
+        return Piece(text, [f"@{name}r((const @{name}*)p)", f"(@{name}w((@{name}*)p), 1)", f"sizeof(@{name})"])
+
+    def pragmas(self) -> Piece:
+        """Pragmas by the operator, in macros."""
+        name, macro, text = self.name("pr"), self.name("PRAGMA"), self.name("TEXT")
+        dev = self.device()
+        count = self.one("", " 2", " 4", "(3)")
+        loop = "int s = 0;\nUNROLL\nfor (int i = 0; i < x; ++i) s += i * i; return s;"
+        begin, end = self.one(
+            (f'#define {macro} _Pragma("unroll{count}")\n', macro), (f"#define {macro}(x) _Pragma(#x)\n", f"{macro}(unroll{count})"), (f"#define {text}(x) #x\n#define {macro}(x) _Pragma({text}(x))\n", f"{macro}(unroll{count})"),
+            (f"#define {macro} #pragma unroll\n", macro), (f'#define {macro}(n) _Pragma("nounroll")\n', f"{macro}(1)"),
+        )
+        pack, unpack = self.one((f'#define {macro}B _Pragma("pack(push, 1)")\n#define {macro}E _Pragma("pack(pop)")\n', (f"{macro}B", f"{macro}E")), (f"#define {macro}P(x) _Pragma(#x)\n", (f"{macro}P(pack(push, 2))", f"{macro}P(pack(pop))")))
+        way, seen = self.one(
+            (f"\n{begin}{dev} int {name}(int x) {{ {loop.replace('UNROLL', end)} }} int {name}h(int x) {{ {loop.replace('UNROLL', end)} }}", f"@{name}(p[0])"),
+            (f"\n{pack}{unpack[0]} struct {name} {{ char a; double b; int f() {self.body('1')} }}; {unpack[1]} struct {name}T {{ char a; double b; }};", f"sizeof(@{name}) + 100 * sizeof(@{name}T)"),
+            (f"\n{pack}{unpack[0]} int {name}h() {self.body('1')} struct {name} {{ char a; double b; }}; int {name}i() {self.body('1')} {unpack[1]} const int {name}c = sizeof({name});", f"@{name}c"),
+            (f"\n{pack}struct {name}O {{ {unpack[0]} struct I {{ char a; int b; }}; {unpack[1]} char c; int d; int f() {self.body('1')} }};", f"sizeof(@{name}O::I) + 100 * sizeof(@{name}O)"),
+        )
+        return Piece(way, [seen], is_movable=False)
+
+    def lines(self) -> Piece:
+        """Lines, as the preprocessor counts them."""
+        name, macro, dev = self.name("ln"), self.name("LINE"), self.device()
+        way, seen = self.one(
+            (f"int {name}h(int x) {self.body('x')} {dev} int {name}() {{ return __LINE__; }}", f"@{name}()"),
+            (f"\n#define {macro} __LINE__\nint {name}h(int x)\n{self.body('x')} enum {{ {name} = {macro} }};", f"@{name}"),
+            (f"\n#define {macro}(x) struct x {{ char a[__LINE__]; int f() {{ return __LINE__; }} }};\n{macro}({name})", f"sizeof(@{name})"),
+            (f"\n#define {macro}2(a, b) a##b\n#define {macro}(a, b) {macro}2(a, b)\nint {macro}({name}h, __LINE__)(int) {self.body('1')}\nenum {{ {macro}({name}, E) = __LINE__ }};", f"@{name}E"),
+            (f"\n#line 700\nint {name}h(int x) {self.body('x')} enum {{ {name} = __LINE__ }};", f"@{name}"),
+        )
+        return Piece(way, [seen], is_movable=False)
+
+    def friends(self) -> Piece:
+        """Friends that a class defines, found by arguments alone."""
+        name, dev = self.name("fr"), self.device()
+        other = self.device()
+        way, *seen = self.one(
+            (f"struct {name} {{ int a; friend {dev} int {name}f({name} x) {{ return x.a; }} friend int {name}f({name}, int) {self.body('1')} }};", f"{name}f(@{name}{{3}})", f"sizeof({name}f(@{name}{{3}}, 1))"),
+            (f"template <class T> struct {name} {{ T a; friend {dev} int operator+({name} x, {name} y) {{ return x.a + y.a; }} friend long operator-({name}, {name}) {self.body('1')} }};", f"(@{name}<int>{{1}} + @{name}<int>{{2}})", f"sizeof(@{name}<int>() - @{name}<int>())"),
+            (f"struct {name}; {dev} int {name}f({name}*); struct {name} {{ friend {other} int {name}f({name}*); private: int a; }}; {dev} int {name}f({name}* x) {{ return x ? x->a : 2; }}", f"@{name}f((@{name}*)p)"),
+            (f"struct {name} {{ int a; template <class T> friend T {name}f({name}, T) {self.body('1')} template <class T> friend {dev} int {name}g({name} x, T) {{ return sizeof(T); }} }};", f"{name}g(@{name}(), 'a')", f"sizeof({name}f(@{name}(), 1.5))"),
+            (f"class {name} {{ int a; friend class {name}F; friend struct {name}G; friend void {name}h(); friend {dev} int {name}f(const {name}&) {{ return sizeof(a); }} public: int b; }};", f"{name}f(@{name}())"),
+            (f"struct {name} {{ int a; friend auto {name}f({name}) {{ return 1.5; }} friend bool operator==(const {name}&, const {name}&) = {self.one('default', 'delete')}; }};" if self._modern else f"struct {name} {{ int a; friend bool operator==(const {name}&, const {name}&) = delete; }};", f"sizeof(@{name})"),
+        )
+        return Piece(way, [*seen])
+
+    def spaces(self) -> Piece:
+        """Templates and classes in which code of the host and of the device meet."""
+        name, dev, host = self.name("sp"), self.device(), self.host()
+        way, *seen = self.one(
+            (f"template <class D> struct {name}B {{ {dev} int f() {{ return static_cast<D*>(this)->g() + 1; }} int h() {{ return static_cast<D*>(this)->q(); }} }}; struct {name} : {name}B<{name}> {{ {dev} int g() {{ return 2; }} int q() {self.body('1')} }};", f"@{name}().f()"),
+            (f"int {name}h(int) {self.body('1')} template <class T, class = decltype({name}h(T()))> {dev} int {name}(T) {{ return 1; }} {dev} int {name}(...) {{ return 2; }}", f"@{name}(1)"),
+            (f"{host} int {name}h(int) {self.body('1')} template <int (*F)(int)> struct {name} {{ enum {{ v = 3 }}; {dev} int g() const {{ return 4; }} }};", f"@{name}<@{name}h>::v + @{name}<@{name}h>().g()"),
+            (f"int {name}v = 3; template <int& R> struct {name} {{ char a[3]; }}; constexpr int* {name}p = &{name}v;", f"sizeof(@{name}<@{name}v>)"),
+            (f"struct {name} {{ int a; int f(int) {self.body('1')} {dev} int g(int x) {{ return x; }} }}; template <int ({name}::*F)(int)> struct {name}W {{ enum {{ v = 5 }}; }};", f"@{name}W<&@{name}::f>::v + sizeof(&@{name}::f)"),
+            (f"{host} int {name}h(int) {self.body('1')} {dev} int {name}(int x, int y = sizeof({name}h(1)), bool z = noexcept({name}h(1))) {{ return x + y + z; }}", f"@{name}(1)"),
+            (f"{host} int {name}h(int) {self.body('1')} {dev} int {name}(int x, int y = {name}h(1)) {{ return x + y; }}", f"@{name}(1, 2)"),
+            (f"struct {name} {{ int a = {name}::h(); static int h() {self.body('1')} {dev} {name}() : a(2) {{ }} }};", f"@{name}().a"),
+            (f"template <class T> struct {name} {{ static int h(T) {self.body('1')} {dev} static int d(T x) {{ return sizeof(x); }} template <class U> {dev} auto e(U u) const -> decltype(h(T()) + u) {{ return 2; }} }};", f"@{name}<char>::d('a') + @{name}<int>().e(1.5)"),
+            (f"template <bool B> struct {name} {{ {host} int f() {self.body('1')} }}; template <> struct {name}<true> {{ {dev} int f() {{ return 2; }} char c[3]; }};", f"@{name}<true>().f() + sizeof(@{name}<false>)"),
+            (f"template <class T> int {name}(T x) {{ if constexpr (sizeof(T) > 1) {{ return x; }} else {{ throw x; }} }} {dev} int {name}d(int x) {{ if constexpr (sizeof(decltype({name}(x))) == 4) return 1; else return 2; }}", f"@{name}d(1)"),
+            (f"{dev} int {name}(int x) {{ static const int t[] = {{1, 2, 3}}; constexpr int u[2] = {{4, 5}}; return t[x & 1] + u[x & 1]; }}", f"@{name}(p[0])"),
+            (f"__device__ int {name}(int x) {{ static int n = 3; static __device__ int m; __shared__ int s[2]; return n + m + sizeof(s); }} int {name}h() {{ static int n = {name}h(); return n; }}", f"@{name}(p[0])"),
+            (f"{dev} int {name}(int x); {dev} int {name}(int x) {{ extern {dev.replace('inline', '')} int {name}l(int); return x; }}" if dev == "__device__" else f"{dev} int {name}(int x) {{ return x; }}", f"@{name}(1)"),
+            (f"template <class... T> struct {name} {{ }}; template <class T, class... R> struct {name}<T, R...> : {name}<R...> {{ T a; {host} int f() {self.body('1')} {dev} int n() const {{ return sizeof...(R); }} }};", f"@{name}<int, char, double>().n() + sizeof(@{name}<char, int>)"),
+            (f"template <class T> constexpr int {name} = 1; template <> constexpr int {name}<char> = 2; template <class T> constexpr int {name}<T*> = 3; template <class T> T {name}h = T(4); template <> int {name}h<int> = 5;", f"@{name}<char> + @{name}<int*> + sizeof(@{name}h<int>)"),
+            (f"namespace {name}N {{ inline namespace v1 {{ {host} int f(int) {self.body('1')} {dev} int g(int x) {{ return x; }} }} namespace v2 {{ char f(int) {self.body('1')} }} }} namespace {name}A = {name}N::v2;", f"@{name}N::g(1) + sizeof(@{name}N::f(1)) + sizeof(@{name}A::f(1))"),
+            (f"struct {name} {{ {host} int operator()(int) {self.body('1')} {dev} int operator()(int, int) const {{ return 2; }} {host} operator int() const {self.body('1')} {dev} int operator[](int x) const {{ return x; }} {dev} {name}& operator=(int) {{ return *this; }} }};", f"@{name}()(1, 2) + @{name}()[3]"),
+            (f"{dev} int {name}(char) {{ return 1; }} {host} int {name}(long) {self.body('2')} {dev} int {name}(double) {{ return 3; }}", f"@{name}('a') + @{name}(1.5) + sizeof(@{name}(1L))"),
+            (f"struct {name} {{ {name}() = default; {name}(const {name}&) {self.body()} {dev} {name}(int x) : a(x) {{ }} ~{name}() = default; int a; }};", f"@{name}(3).a"),
+        )
+        return Piece(way, [*seen])
+
+    def host_only(self) -> Piece:
+        """What only the host has, in shapes that are easily misread."""
+        name, dev = self.name("ho"), self.device()
+        value = self.number()
+        way, *seen = self.one(
+            (f"extern \"C\" {{ typedef int (*{name}T)(int); static int {name}i(int x) {self.body('x')} {name}T {name}t[] = {{{name}i, 0}}; int {name}g({name}T); }}", f"sizeof(@{name}t)"),
+            (f"int {name}i(int x) {self.body('x')} int (*{name}t[])(int) = {{{name}i, {name}i, 0}}; int (*{name}u)(int) = {name}i;", f"sizeof(@{name}t) + sizeof(@{name}u)"),
+            (f"struct {name}P {{ int a; char b; }}; int {name}f() {{ auto [x, y] = {name}P{{1, 2}}; const auto& [u, v] = {name}P{{3, 4}}; for (auto [c, d] : (const {name}P[2]){{}}) (void)c; if (auto z = x; z) return y; return u + v; }}", f"sizeof(@{name}f())"),
+            (f"struct {name}R {{ {name}R(int) {self.body()} ~{name}R() {self.body()} }}; static {name}R {name}a(1), {name}b{{2}}, {name}c[] = {{1, 2}}; const {name}R {name}d = 3;", f"sizeof(@{name}c)"),
+            (f"int {name}f(int) {self.body('1')} int {name} = {name}f(1) + {name}f({{2}}), {name}b = [] {{ return 3; }}(), {name}c{{{name}f(3)}}; const int {name}k = {value};", f"@{name}k + sizeof(@{name}c)"),
+            (f"int {name}f() {self.body('1')} struct {name}S {{ int a, b; }}; {name}S {name}v[] = {{{{1, {name}f()}}, {{2, 3}}}}, {name}w = {{{name}f()}};", f"sizeof(@{name}v)"),
+            (f"int {name}f(int x) {self.body('x')} int {name}f(long x) {self.body('2')} int {name} = {name}f(1L); {dev} int {name}f(char x) {{ return 3; }}", f"@{name}f('a') + sizeof(@{name})"),
+            (f"char {name}f(int) {self.body('1')} namespace {name}N {{ long {name}f(double) {self.body('1')} int v = {name}f(1.5); enum {{ s = sizeof({name}f(1)) }}; }}", f"@{name}N::s"),
+            (f"enum class {name} {{ a, b }}; constexpr {name} operator|({name} x, {name} y) {{ return {name}((int)x | (int)y); }} {name}& operator|=({name}& x, {name} y) {self.body('x = x | y')} const {name} {name}k = {name}::a | {name}::b;", f"(int)@{name}k"),
+            (f"int {name}f(int n) {{ switch (n) {{ case 1: {{ struct L {{ int f() {{ return 1; }} }}; return L().f(); }} [[fallthrough]]; default: do {{ --n; }} while (n > 0); }} return n < 3 ? n : n > 4; }} const int {name} = {value};", f"@{name}"),
+            (f"template <class T> struct {name}; template <> struct {name}<int> {{ using t = char; int f() {self.body('1')} }}; template <class T> typename {name}<T>::t {name}g(T) {self.body('1')}", f"sizeof(@{name}g(1))"),
+            (f"struct {name} {{ int a; }} {name}v, *{name}p = &{name}v, {name}f(int) , ({name}q) = {{1}}; {name} {name}f(int) {self.body(f'{name}()')}" , f"sizeof(@{name}f(1)) + sizeof(@{name}q)"),
+            (f"typedef struct {name}T {{ struct {name}T* next; int (*call)(struct {name}T*, int); union {{ int i; float f; }} u; }} {name}, *{name}P; static {name} {name}v = {{0, 0, {{1}}}};", f"sizeof(@{name}) + sizeof(@{name}v)"),
+            (f"int {name}a[2][3] = {{{{1, 2, 3}}, {{4, 5, 6}}}}, {name}b[][2] = {{{{1, 2}}, {{3}}}}, (*{name}c)[3] = {name}a; const char {name}d[][4] = {{\"abc\", \"d\"}};", f"sizeof(@{name}b) + sizeof(*@{name}c) + sizeof(@{name}d)"),
+            (f"[[deprecated(\"}}; {{\")]] int {name}f(int) {self.body('1')} struct [[nodiscard]] {name} {{ int a [[maybe_unused]]; [[nodiscard]] int f() const {self.body('1')} }} __attribute__((aligned(8))); enum {name}E {{ {name}x [[deprecated]] = 3, {name}y }};", f"sizeof(@{name}) + @{name}y"),
+            (f"struct {name} {{ int a; int f() {self.body('1')} }} __attribute__((packed)) {name}v; struct {name}B {{ char c; {name} d; }} __attribute__((packed)), *{name}p;", f"sizeof(@{name}B) + sizeof(@{name}v)"),
+            (f"void {name}f() {{ extern int {name}x; int {name}g(int); class L; struct M {{ static int f() {{ return 1; }} }}; (void)M::f(); }} const int {name} = {value};", f"@{name}"),
+            (f"int {name}f(int a, int b) {{ return a < b && b > (a) ? a<b : a>b; }} template <int N> int {name}g() {{ return N; }} int {name} = {name}g<(1 > 2)>(), {name}h = {name}f(1 < 2, 3 > (2)); const int {name}k = 1 < 2;", f"@{name}k + sizeof(@{name}h)"),
+        )
+        return Piece(way, [*seen])
+
     def modern(self) -> Piece:
         """C++20."""
         name = self.name("w")
@@ -962,9 +1173,18 @@ class _Writer:
             (f"enum class {name} {{ {name}a, {name}b }}; using enum {name};", f"(int)@{name}b"),
             (f"template <auto N> {mark} int {name}() {{ return N; }} template <class T> struct {name}S {{ int f() requires (sizeof(T) > 2) {self.body('1')} char f() {self.body('2')} }};", f"@{name}<3>() + sizeof(@{name}S<char>().f())"),
             (f"template <class T> int {name}(T) requires requires {{ typename T::x; {{ T() }} noexcept; }} {self.body('1')} template <class T> char {name}(T) {self.body('2')} struct {name}S {{ using x = int; }};", f"sizeof(@{name}(@{name}S())) + sizeof(@{name}(1))"),
+            (f"struct {name} {{ int a; char b; auto operator<=>(const {name}&) const = default; int f() {self.body('1')} {mark} int g() const {{ return 2; }} }};", f"sizeof(@{name}) + @{name}().g()"),
+            (f"enum class {name} {{ a = 2, b }}; struct {name}S {{ using enum {name}; int f() {self.body('1')} {mark} int g() const {{ return (int)b; }} }};", f"@{name}S().g() + (int)@{name}S::a"),
+            (f"namespace {name}N::inline v1::in {{ int f(int) {self.body('1')} {mark} int g(int x) {{ return x; }} }}", f"@{name}N::in::g(2) + sizeof(@{name}N::v1::in::f(1))"),
+            (f"template <class T> concept {name} = requires(T x) {{ {{ x + 1 }} -> {name}A<int>; }};".replace(f"template <class T> concept {name} =", f"template <class T, class U> concept {name}A = sizeof(T) == sizeof(U); template <class T> concept {name} =") + f" template <class T> struct {name}S {{ T a; int f() requires {name}<T> {self.body('1')} {mark} int g() const requires {name}<T> {{ return 1; }} {mark} int g() const {{ return 2; }} }};", f"@{name}S<int>().g() + @{name}S<char>().g()"),
+            (f"struct {name} {{ int a; int b[2]; }}; {name} {name}v = {{.a = 1, .b = {{2, 3}}}}; constexpr {name} {name}c{{.a = 4}}; {mark} int {name}d({name} x) {{ return x.a; }}", f"@{name}d({{.a = 5}}) + @{name}c.a"),
+            (f"template <class... T> int {name}(T... x) {{ return [...y = x] {{ return (y + ... + 0); }}(); }} {mark} int {name}d(auto... x) {{ return sizeof...(x); }}", f"@{name}d(1, 'a') + sizeof(@{name}(1))"),
+            (f"template <class T> int {name}(T x) {{ if (x) [[likely]] return 1; else [[unlikely]] throw x; }} struct {name}S {{ [[no_unique_address]] int a; unsigned b : 3 = 2; {mark} consteval int g() const {{ return 2; }} }};", f"sizeof(@{name}S) + sizeof(@{name}(1))"),
             (f"auto {name} = []<class T>(T x) requires (sizeof(T) > 1) {{ return x; }};", f"sizeof(@{name})"),
             (f"template <class T> struct {name} {{ T x; int y; }}; constexpr {name} {name}v{{1, 2}};", f"@{name}v.y"),
         )
+        if "<=>" in way:
+            self._lead.append("#include <compare>")
         return Piece(way, [seen])
 
     # --- a source
@@ -1005,6 +1225,8 @@ class _Writer:
             self.device_functions, self.device_functions, self.out_of_class, self.out_of_class, self.class_templates, self.class_templates, self.detection, self.conversions,
             self.x_macros, self.header_again, self.branches, self.branches, self.spanning, self.include_inside, self.macro_declarations, self.macro_declarations, self.usings,
             self.guides, self.asserts, self.literals, self.operators, self.kernels, self.lambdas, self.asm_and_storage, self.tags,
+            self.alignments, self.alignments, self.marked_lambdas, self.host_types, self.host_types, self.host_types, self.read_fields, self.pragmas, self.lines, self.friends, self.spaces,
+            self.spaces, self.host_only, self.host_only,
         ]  # fmt: skip
         if self._modern:
             makers += [self.modern] * 6
@@ -1026,6 +1248,6 @@ class _Writer:
             values = " ".join(f"p[{index}] = (long long)({one});" for index, one in enumerate(some))
             lines.append(f"__global__ void k{at}_{self._number}(long long* p) {{ {values} }}")
         self._files["k.cu"] = "\n".join(lines) + "\n"
-        spell = self.chance(0.5)
+        spell = self.chance(0.5) and self.lines not in chosen  # NVRTC counts lines that are joined otherwise
         files = {name: respelled(text, self._random) if spell else text for name, text in self._files.items()}
         return MixedSource(self._number, files, tuple(maker.__name__ for maker in chosen))

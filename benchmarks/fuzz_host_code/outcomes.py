@@ -35,7 +35,7 @@ _LOCAL = re.compile(
     r"\$str\S*|__unnamed_\d+|_ZN\d+_INTERNAL_.*|_ZN\d+_GLOBAL__.*|_ZZ?N?\d*_?\w*_GLOBAL__\w*|\w*__hatch_\w*"
 )
 _PLACE = re.compile(r"^s(\d+)/[^\n:(]*[:(]\d+", re.MULTILINE)
-_OWN_PLACE = re.compile(r"^[\w./]+[:(]\d+", re.MULTILINE)
+_OWN_PLACE = re.compile(r"(?:^|[ (])[\w./]+\.\w+[:(]\d+", re.MULTILINE)
 
 
 class Made(NamedTuple):
