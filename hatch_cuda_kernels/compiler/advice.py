@@ -29,7 +29,7 @@ _MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
 _LACKING: Final = re.compile(
     r'^(?:identifier|(?:namespace|class|struct|class template|overloaded function) "[^"]*" has no member) "(\w+)"'
 )
-_UNRESOLVED: Final = re.compile("^Unresolved extern function '([^']+)'")
+_UNRESOLVED: Final = re.compile("^(?:Unresolved extern|Cannot take address of) function '([^']+)'")
 _CALLED: Final = re.compile(r"(?:^|::)(operator\W+?|operator \w[^(]*|~?\w+)(?:<.*>)?\(")
 _TESTED: Final = re.compile(r"#\s*(?:el)?if\b.*?\b(?!defined\b)([A-Za-z_]\w*)\s*\(")
 _UNDEFINED: Final = re.compile(r'identifier "(\w+)" is undefined')
@@ -111,7 +111,7 @@ def _for_macro(found: Diagnostic, program: Program) -> str:
 def _name_of(symbol: str) -> str:
     """Return the name of a function, without what it is in, by its symbol."""
     called = _CALLED.search(demangled(symbol))
-    return called[1] if called else ""
+    return called[1] if called else symbol
 
 
 def _cut(name: str, changes: Sequence[SourceChange]) -> str:

@@ -38,8 +38,7 @@ def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tu
 
 
 def _described(first: Diagnostic, program: Program, release: tuple[int, int]) -> str:
-    place = ":".join(map(str, filter(None, (first.file, first.line if first.file else 0, first.column))))
-    message = first.message.partition(_ADVICE)[0]
+    place, message = first.place, first.message.partition(_ADVICE)[0]
     text = [f"{place}: error: {message}" if place else message]
     text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
     fix = advice(first, program, release=release)

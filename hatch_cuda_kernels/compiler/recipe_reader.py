@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
+import re
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from hatch_cuda_kernels.compiler.output import parse_log
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.execution_space import Place, SourceSet, as_device_pass, blame, cut_closure
+from hatch_cuda_kernels.execution_space import UNMARKED, Place, SourceSet, as_device_pass, blame, cut_closure
 from hatch_cuda_kernels.includes import (
     DEVICE_RUNTIME,
     DeviceLibrary,
@@ -19,18 +20,24 @@ from hatch_cuda_kernels.includes import (
     read_closure,
     with_headers,
 )
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.compiler.output import Diagnostic
     from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level
     from hatch_cuda_kernels.includes import OuterHeaders, Readings
     from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = ["further_levels", "read_device_passes", "read_recipe"]
+
+#: How much of a line is shown.
+_WIDEST: Final = 160
 
 
 def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs know
@@ -115,7 +122,8 @@ def further_levels(
 ) -> tuple[tuple[str, int, str], ...] | None:
     """Return the levels by which sources may be read again that NVRTC refused; None where nothing more may go.
 
-    All but the error is as for ``read_recipe``, whose outcome ``sources`` are.
+    Then the faults of the error are at their places in the files as they are written. All but the error is as for
+    ``read_recipe``, whose outcome ``sources`` are.
     """
     if not recipe.options.cuts_host_code:
         return None
@@ -124,13 +132,43 @@ def further_levels(
     folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
     levels = _levels(sources.levels)
     fresh: dict[Place, Level] = {}
+    passes: list[DevicePass] = []
     for source, found in zip(recipe.sources, outer or [installed_headers()] * len(recipe.sources), strict=True):
         passed = _read_unit(recipe, source, text, folders if include is None else [*include], project, found, levels)[1]
         if passed is not None:
             fresh |= blame(passed, errors, levels)
+            passes.append(passed)
     if not fresh or all(levels.get(place) == level for place, level in fresh.items()):
+        error.faults = _faults_as_written(error.faults, errors, passes)
         return None
     return tuple(sorted((place.file, place.offset, level) for place, level in (levels | fresh).items()))
+
+
+def _faults_as_written(
+    faults: Iterable[str], errors: Iterable[Diagnostic], passes: Sequence[DevicePass]
+) -> tuple[str, ...]:
+    """Return faults, which are those of ``errors``, with places and lines of the files as they are written.
+
+    Of a variable that is the host's, the place where code of the device uses it is told.
+    """
+    places = {one.place: place for one in errors for passed in passes if (place := passed.place(one))[0] is not None}
+    return tuple(_as_written(fault, places, passes) for fault in faults)
+
+
+def _as_written(fault: str, places: Mapping[str, tuple[SourceFile | None, int]], passes: Sequence[DevicePass]) -> str:
+    head, *rest = fault.split("\n")
+    place, _, message = head.partition(": error: ")
+    file, offset = places.get(place, (None, 0))
+    if file is not None:
+        line, column = file.line(offset), file.column(offset)
+        text = file.text.split("\n")[line - 1]
+        first = max(0, min(column - _WIDEST // 2, len(text) - _WIDEST))
+        blanks = re.sub(r"\S", " ", text[first:column])
+        rest = [f"  | {text[first : first + _WIDEST]}", f"  | {blanks}^", *(one for one in rest if one[:4] != "  | ")]
+        head = f"{file.name.removeprefix(VIRTUAL_ROOT)}:{line}:{column + 1}: error: {message}"
+    name, is_use, _ = message.partition(f" {UNMARKED}")
+    used = next(filter(None, (passed.use(name) for passed in passes)), "") if is_use else ""
+    return "\n".join([f"{head}, in {used}" if used else head, *rest])
 
 
 def _levels(stated: Iterable[tuple[str, int, str]]) -> dict[Place, Level]:

@@ -104,6 +104,12 @@ class Declaration:
         return self.parent is not None and self.parent.kind == "class"
 
     @property
+    def is_constructor(self) -> bool:
+        """Whether it is a constructor or a destructor, in its class or behind it."""
+        owner = self.qualifier[-1] if self.qualifier else self.parent.name if self.is_member and self.parent else ""
+        return bool(owner) and self.name.lstrip("~") == owner
+
+    @property
     def is_friend(self) -> bool:
         """Whether it is a friend of the class in which it stands."""
         return "friend" in self.words

@@ -25,6 +25,7 @@ __all__ = [
     "class_names",
     "declarators_of",
     "described",
+    "is_value",
 ]
 
 CLASS_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
@@ -67,8 +68,8 @@ class Head:
     operator: int = -1
     """Where ``operator`` stands that begins a function's name."""
     parameters: tuple[int, int] | None = None
-    inner_name: int = -1
-    """The name in ``(*name)`` or ``(name)``."""
+    inner_names: list[int] = field(default_factory=list)
+    """The names in ``(*name)`` or ``(name)``."""
     colon: int = -1
     """Where members' initialisers, bases or a bit-field's width begin."""
     value: int = -1
@@ -133,11 +134,9 @@ def declarators_of(head: Head, first: int, *, is_const: bool = False) -> list[De
         value = next((one for one in head.values if begin <= one[0] < end), None)
         stop = value[0] if value else head.colon if begin <= head.colon < end else end
         top = [at for at in head.top if begin <= at < stop]
-        if begin <= head.inner_name < stop:
-            name = head.inner_name
-        else:
-            names = (at for at in reversed(top) if is_identifier(head.tokens[at].text))
-            name = next((at for at in names if head.tokens[at].text not in CALLED), -1)
+        inner = [at for at in head.inner_names if begin <= at < stop]
+        names = (at for at in reversed(top) if is_identifier(head.tokens[at].text))
+        name = inner[-1] if inner else next((at for at in names if head.tokens[at].text not in CALLED), -1)
         if name < 0:
             continue
         if not found:
@@ -172,7 +171,7 @@ def _bindings(head: Head, first: int) -> list[Declarator]:
 def _is_const(head: Head, begin: int, name: int, specifiers: Sequence[str]) -> bool:
     """Return whether an object itself is const: of a pointer, what is behind the last ``*`` says it."""
     texts = [*specifiers, *(head.tokens[at].text for at in head.top if begin <= at < name)]
-    if name == head.inner_name:
+    if name in head.inner_names:
         opening = max(at for at in range(name) if head.tokens[at].text == "(")
         texts += [token.text for token in head.tokens[opening:name]]
     return next((text == "const" for text in reversed(texts) if text in {"*", "const"}), False)
@@ -193,9 +192,6 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
         else:
             found.name = _plain_name(head, kind, words)
         return found
-    if head.parameters is not None and head.body is None and _is_value(head, parent):
-        head.values.insert(0, (head.parameters[0], head.parameters[1] + 1))
-        found.parameters = head.parameters = None
     if head.parameters is not None:
         begin = _name_function(found, head)
         if _is_guide(head, first):
@@ -204,7 +200,7 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
             found.kind = "function"
         return found
     found.declarators = _bindings(head, first) or declarators_of(head, first)
-    if found.declarators and (len(words) > 1 or head.inner_name >= 0 or len(found.declarators) > 1):
+    if found.declarators and (len(words) > 1 or head.inner_names or len(found.declarators) > 1):
         found.kind = "variable"
         found.name = found.declarators[0].name
         found.qualifier = _qualifier(head, found.declarators[0].name)
@@ -249,7 +245,7 @@ def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
     if kind == "alias":
         if words[0] == "using":
             return words[1] if len(words) > 1 else ""
-        if head.parameters is not None and head.inner_name < 0:
+        if head.parameters is not None and not head.inner_names:
             return head.tokens[head.before(head.parameters[0])].text
         declared = declarators_of(head, 0)
         return declared[-1].name if declared else ""
@@ -269,8 +265,8 @@ def _name_function(found: Declaration, head: Head) -> int:
         texts = [token.text for token in head.tokens[at : head.parameters[0]]]
         pairs = zip(texts, [*texts[1:], ";"], strict=True)
         found.name = "".join(f"{one} " if is_identifier(one) and is_identifier(two) else one for one, two in pairs)
-    elif head.inner_name >= 0:
-        at = head.inner_name
+    elif head.inner_names:
+        at = head.inner_names[-1]
         found.name = head.tokens[at].text
     else:
         if at in head.angles:
@@ -302,11 +298,10 @@ def _qualifier_before(head: Head, at: int) -> tuple[tuple[str, ...], int]:
     return tuple(names), at
 
 
-def _is_value(head: Head, parent: Declaration | None) -> bool:
+def is_value(head: Head, first: int, close: int) -> bool:
     """Return whether what is in parentheses is no parameter: a literal, or what only expressions begin with."""
-    if head.parameters is None or head.operator >= 0 or (parent is not None and parent.kind == "class"):
+    if head.operator >= 0:
         return False
-    first, close = head.parameters
     is_first, at = True, first + 1
     while at < close:
         text = head.tokens[at].text
@@ -343,10 +338,7 @@ def _behind_arguments(head: Head, at: int, close: int) -> int:
 
 def _needs_no_type(found: Declaration) -> bool:
     """Return whether a function is a constructor, a destructor or a conversion."""
-    if found.name.startswith(("~", "operator ")):
-        return True
-    owner = found.parent.name if found.is_member and found.parent else ""
-    return found.name == (found.qualifier[-1] if found.qualifier else owner)
+    return found.name.startswith(("~", "operator ")) or found.is_constructor
 
 
 def _has_type(words: Sequence[str]) -> bool:

@@ -225,6 +225,10 @@ class SourceFile:
         """Return the line, from 1, of an offset."""
         return bisect_right(self._line_starts, offset)
 
+    def column(self, offset: int) -> int:
+        """Return the column, from 0, of an offset."""
+        return offset - self._line_starts[self.line(offset) - 1]
+
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a column, from 0, of a line, from 1; no further than the line's end."""
         starts = self._line_starts

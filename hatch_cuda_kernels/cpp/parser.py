@@ -21,6 +21,7 @@ from hatch_cuda_kernels.cpp.heads import (
     class_names,
     declarators_of,
     described,
+    is_value,
 )
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
 from hatch_cuda_kernels.cpp.macros import MacroTable
@@ -522,29 +523,38 @@ class _Parser:
         first, close = self._group(head)
         if head.value >= 0 or before in CALLED or head.parameters is not None or head.colon >= 0:
             return
-        if head.commas:
+        if head.commas and before not in {",", *POINTERS}:
             head.values.append((first, close + 1))
             return
         following = self._next()
-        inner = head.tokens[first + 1 : close]
-        if following in {"(", "["} and _is_declarator(inner) and head.operator < 0:
-            name = next((at for at, token in enumerate(inner) if _is_name(token.text)), None)
-            if name is not None:
-                while name + 2 < len(inner) and inner[name + 1].text == "::" and is_identifier(inner[name + 2].text):
-                    name += 2
-                if name + 2 < len(inner) and inner[name + 1].text == "::" and inner[name + 2].text == "*":
-                    name = next((at for at in range(name + 3, len(inner)) if _is_name(inner[at].text)), name)
-                head.inner_name = first + 1 + name
-                if name + 1 < len(inner) and inner[name + 1].text == "(":
-                    head.parameters = first + 2 + name, close  # of a function that returns a pointer to one
-                elif len(inner) == 1 and following == "(":
-                    head.parameters = self._group(head)
-                else:
-                    self._group(head)
+        if following in {"(", "["} and head.operator < 0 and _is_declarator(head.tokens[first + 1 : close]):
+            self._inner_declarator(head, first, close)
             return
         is_named = before == ">" or (is_identifier(before or " ")) or head.operator >= 0
-        if is_named and not self._is_attribute(head, first, following):
+        if not is_named or self._is_attribute(head, first, following):
+            return
+        if is_value(head, first, close):
+            head.values.append((first, close + 1))
+        else:
             head.parameters = first, close
+
+    def _inner_declarator(self, head: Head, first: int, close: int) -> None:
+        """Note the name in parentheses, and take the parentheses or the bound behind it."""
+        following, inner = self._next(), head.tokens[first + 1 : close]
+        name = next((at for at, token in enumerate(inner) if _is_name(token.text)), None)
+        if name is None:
+            return
+        while name + 2 < len(inner) and inner[name + 1].text == "::" and is_identifier(inner[name + 2].text):
+            name += 2
+        if name + 2 < len(inner) and inner[name + 1].text == "::" and inner[name + 2].text == "*":
+            name = next((at for at in range(name + 3, len(inner)) if _is_name(inner[at].text)), name)
+        head.inner_names.append(first + 1 + name)
+        if name + 1 < len(inner) and inner[name + 1].text == "(":
+            head.parameters = first + 2 + name, close  # of a function that returns a pointer to one
+        elif len(inner) == 1 and following == "(":
+            head.parameters = self._group(head)
+        else:
+            self._group(head)
 
     def _is_attribute(self, head: Head, first: int, following: str) -> bool:
         """Return whether parentheses are of an unknown macro before a declaration: ``API(x) void f();``."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space.kernels import parameters_of as parameters_of
     from hatch_cuda_kernels.execution_space.marks import MARKS as MARKS
     from hatch_cuda_kernels.execution_space.oracle import blame as blame
+    from hatch_cuda_kernels.execution_space.use import UNMARKED as UNMARKED
     from hatch_cuda_kernels.execution_space.use import undefined_variables as undefined_variables
     from hatch_cuda_kernels.execution_space.use import use_faults as use_faults
     from hatch_cuda_kernels.execution_space.use import used_variables as used_variables
@@ -45,6 +46,6 @@ __getattr__ = lazy(
         "kernels": ("NOTHING_DECLARED", "Declared", "DeclaredParameter", "is_kernel", "parameters_of"),
         "marks": ("MARKS",),
         "oracle": ("blame",),
-        "use": ("undefined_variables", "use_faults", "used_variables"),
+        "use": ("UNMARKED", "undefined_variables", "use_faults", "used_variables"),
     },
 )

@@ -32,6 +32,8 @@ def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> N
     key = next(at for at in declaration.top if tokens[at].text in {"class", "struct", "union", "enum"})
     if tokens[key].text == "enum":
         return
+    if declaration.is_member and declaration.declarators:
+        align_member(declaration, editor, is_weak=is_weak, end=key)
     is_packed = not {"packed", "__packed__"}.isdisjoint(token.text for token in tokens[key:])
     for first, last in [] if is_packed else _attributes(declaration):
         texts = [token.text for token in tokens[first:last]]
@@ -48,13 +50,13 @@ def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> N
         editor.replace(tokens[close + 1 : last], _edit(declaration, ""))
 
 
-def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool) -> None:
-    """Do the same for the attributes of a member that is data, but for bit-fields."""
+def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end: int = 0) -> None:
+    """Do the same for the attributes of a member that is data, but for bit-fields; up to a token, if one is given."""
     tokens = declaration.tokens
-    if any(tokens[at].text == ":" for at in declaration.top):
+    if not end and any(tokens[at].text == ":" for at in declaration.top):
         return
     for first, last in _attributes(declaration):
-        if first > declaration.specifiers_end and len(declaration.declarators) > 1:
+        if first > (end or declaration.specifiers_end) and (end or len(declaration.declarators) > 1):
             continue
         texts = [token.text for token in tokens[first:last]]
         rest, alignments = _without_alignments(texts)

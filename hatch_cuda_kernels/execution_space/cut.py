@@ -35,8 +35,8 @@ _TYPE_WORDS: Final = frozenset(
 )
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
-#: How the names of types begin that nobody defines.
-_INCOMPLETE: Final = "hatch_cuda_kernels_cut_"
+#: How the names of types begin that stand for what was cut.
+_CUT: Final = "hatch_cuda_kernels_cut_"
 _TRAP: Final = "{ __trap(); }"
 #: A function in an anonymous namespace has to have a body if it is used. No assembler takes this one.
 _STUB: Final = '{{ asm("host code of {};"); }}'
@@ -113,7 +113,7 @@ class _Cutter:
         self._host_macros: Final[list[tuple[int, Macro]]] = []
         """Macros that mark functions of the host, with the group of the edits of each."""
         self._host_functions: Final[set[str]] = set()
-        """The names of functions without a mark."""
+        """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
         self._functions: Final[set[str]] = set()
         """The names of all marked functions."""
         self._stand_ins: Final[set[tuple[tuple[str, ...], str]]] = set()
@@ -157,7 +157,8 @@ class _Cutter:
         if is_constant(declaration):
             self._constants.add(key)
         if declaration.kind == "function" and not marked and not is_constant(declaration):
-            self._host_functions.add(declaration.name)
+            owners = (*key[0][-1:], *([] if declaration.is_member else [""]))
+            self._host_functions.update(f"{owner}::{key[1]}" for owner in owners)
         if declaration.kind == "function" and marked:
             self._functions.add(declaration.name)
             if declaration.body is None and not declaration.is_member:
@@ -247,14 +248,14 @@ class _Cutter:
             editor.insert(tokens[first], _edit(declaration, "mark", "__host__ __device__ "))
         if self._stays(declaration):
             return
-        is_hidden = not declaration.is_member and "" in declaration.scope
+        is_hidden = "" in declaration.scope and not declaration.is_constructor
         is_definition = bool(declaration.qualifier) and not declaration.is_specialization
         if not is_hidden:
             reason = "mark" if body is None else "definition" if is_definition else "body"
             self._strip(declaration, editor, _INLINE if declaration.is_member else _INLINE | {"static"}, reason)
         if body is None:
             return
-        if is_definition:
+        if is_definition and not is_hidden:
             editor.replace(tokens, _edit(declaration, "definition", ""))
             return
         is_called = is_virtual and declaration.name[:1] != "~"
@@ -276,8 +277,8 @@ class _Cutter:
         is_free = not declaration.is_member and not declaration.qualifier
         if is_free and any(_may_be(one, _parameters(declaration)) for one in self._forward.get(name, ())):
             return True
-        is_own = declaration.is_member and declaration.parent and name.lstrip("~") == declaration.parent.name
-        if is_own and declaration.body is not None:  # variables of such a class need no code to start
+        if declaration.is_member and declaration.is_constructor and declaration.body is not None:
+            # variables of such a class need no code to start
             first, last = declaration.body
             return last == first + 1 and declaration.stream.is_empty(
                 declaration.tokens[first], declaration.tokens[last]
@@ -336,65 +337,76 @@ class _Cutter:
         editor.replace(declaration.tokens, _edit(declaration, "definition", ""))
 
     def _namespace_variable(self, declaration: Declaration, editor: Editor) -> None:
-        kept = [one for one in declaration.declarators if self._keeps_value(declaration, one)]
-        if len(kept) == len(declaration.declarators):
+        cut_ones = [one for one in declaration.declarators if not self._keeps_value(declaration, one)]
+        if not cut_ones:
             self._strip(declaration, editor, _THREAD_LOCAL)
             self._floats.append((declaration, editor))
             return
-        cut_ones = [one for one in declaration.declarators if one not in kept]
         if declaration.is_specialization:  # no storage class stands there
             for one in cut_ones:
                 self._cut_value(declaration, one, editor)
             return
         if declaration.tokens[-1].text != ";":
             return
-        scope = _key(declaration)[0]
+        scope, declarators = _key(declaration)[0], declaration.declarators
         self._found.variables |= {(scope, one.name) for one in cut_ones}
         self._found.loses_constants |= any(one.is_const for one in cut_ones)
-        if declaration.kind != "variable":
-            if declaration.name:  # the compiler knows no variable of elsewhere whose type has no name
-                self._declare(declaration, editor)
-        elif kept:
-            self._split(declaration, cut_ones, editor)
-        else:
-            self._declare(declaration, editor)
+        words = {one: _storage(one) if one in cut_ones else "" for one in declarators}
+        is_mixed = len({*words.values()}) > 1 or (len(words) > 1 and "typedef" in words.values())
+        if declaration.kind == "variable" and is_mixed:
+            self._split(declaration, words, editor)
+        elif declaration.kind == "variable" or declaration.name or words[declarators[0]] == "typedef":
+            self._declare(declaration, editor, words[declarators[0]])
         for one in cut_ones:
-            self._state_bound(declaration, one, editor)
-            self._cut_value(declaration, one, editor)
+            if words[one] == "typedef":
+                self._state_type(declaration, one, editor)
+            else:
+                self._cut_value(declaration, one, editor)
 
-    def _split(self, declaration: Declaration, cut_ones: Sequence[Declarator], editor: Editor) -> None:
+    def _split(self, declaration: Declaration, words: Mapping[Declarator, str], editor: Editor) -> None:
         """Make declarations of one variable each, of which some are only declared."""
         tokens, first = declaration.tokens, declaration.declarators[0]
         specifiers = [token.text for token in tokens[first.first : declaration.specifiers_end]]
         lead = " ".join(token.text for token in tokens[: first.first])
-        if first in cut_ones:
-            self._declare(declaration, editor)
+        if words[first]:
+            self._declare(declaration, editor, words[first])
         for one in declaration.declarators[1:]:
-            words = ["extern", *(word for word in specifiers if word not in _STORAGE)]
-            text = " ".join((";", lead, *(words if one in cut_ones else specifiers), ""))
+            changed = [words[one], *(word for word in specifiers if word not in _STORAGE)]
+            text = " ".join((";", lead, *(changed if words[one] else specifiers), ""))
             editor.replace([tokens[one.first - 1]], _edit(declaration, "value", text))
 
-    def _state_bound(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
-        """Give an array the bound that its value gave it."""
-        bound = _bound(declaration, declarator) if declarator.is_open_array else None
-        if bound is not None and declarator.value is not None:
-            texts = [token.text for token in declaration.tokens[: declarator.value[0]]]
-            at = next(at for at in range(declarator.first, len(texts)) if texts[at : at + 2] == ["[", "]"])
-            editor.replace(declaration.tokens[at : at + 2], _edit(declaration, "value", f"[{bound}]"))
+    def _state_type(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
+        """Give an array the type that its value gave it, which is not computed."""
+        assert declarator.value is not None  # noqa: S101 - it takes its bound from that
+        tokens, (first, last) = declaration.tokens, declarator.value
+        other, begins = f"{_CUT}{declarator.name}", first + (tokens[first].text == "=")
+        at = max(at for at in range(declarator.first, first) if tokens[at].text == declarator.name)
+        opening, closing = ("", "") if tokens[begins].text == "{" else ("{", "}")
+        linkage = "extern " if declaration.kind == "variable" or declaration.name else ""
+        editor.replace([tokens[at]], _edit(declaration, "value", other))
+        editor.insert(tokens[begins], _edit(declaration, "value", f"; {linkage}decltype({other}{opening}"))
+        editor.replace(tokens[first:begins], _edit(declaration, "value", ""))
+        editor.insert(tokens[last], _edit(declaration, "value", f"{closing}) {declarator.name}"))
 
     def _keeps_value(self, declaration: Declaration, declarator: Declarator) -> bool:
-        """Return whether a variable keeps its value: a constant, or an array whose bound is its value's."""
-        is_open = declarator.is_open_array and _bound(declaration, declarator) is None
-        if declarator.value is None or not (declarator.is_const or is_open):
+        """Return whether a variable keeps its value: a constant, or an array that has its bound in no other way."""
+        if declarator.value is None:
             return False
-        if not is_open and self._takes_address(declaration, declarator.value):
+        is_several = declaration.kind != "variable" and len(declaration.declarators) > 1
+        if declarator.is_open_array and (is_several or declaration.template is not None):
+            return True
+        if not declarator.is_const or self._takes_address(declaration, declarator.value):
             return False
         return not self._levels or self._levels.get(place_of(declaration, declarator.first)) != "deep"
 
     def _takes_address(self, declaration: Declaration, value: tuple[int, int]) -> bool:
         """Return whether a value names a function of the host without a call: of what is cut, there is no address."""
-        texts = [token.text for token in declaration.tokens[slice(*value)]]
-        return any(one in self._host_functions and two != "(" for one, two in pairwise([*texts, ";"]))
+        texts = ["", "", *(token.text for token in declaration.tokens[slice(*value)]), ";"]
+        for at, text in enumerate(texts[2:-1], 2):
+            owner = texts[at - 2] if texts[at - 1] == "::" and is_identifier(texts[at - 2]) else ""
+            if f"{owner}::{text}" in self._host_functions and texts[at + 1] != "(":
+                return True
+        return False
 
     def _fold(self, declaration: Declaration, editor: Editor) -> None:
         """Make floating-point constants ``constexpr``: nvcc folds them, and NVRTC makes variables of them."""
@@ -407,18 +419,18 @@ class _Cutter:
         if const is not None and all(tokens[at].text != "*" for at in declaration.head):
             editor.replace([tokens[const]], _edit(declaration, "constant", "constexpr"))
 
-    def _declare(self, declaration: Declaration, editor: Editor) -> None:
-        """Make a definition a declaration."""
+    def _declare(self, declaration: Declaration, editor: Editor, storage: str) -> None:
+        """Make a definition a declaration, by its storage class."""
         is_done = False
         for at in declaration.head:
             word = declaration.tokens[at].text
             if word in _STORAGE:
                 is_new = not is_done and word in {"static", "extern", "inline"}
-                editor.replace([declaration.tokens[at]], _edit(declaration, "value", "extern" if is_new else ""))
+                editor.replace([declaration.tokens[at]], _edit(declaration, "value", storage if is_new else ""))
                 is_done = is_done or is_new
         if not is_done:
             first = declaration.template[1] if declaration.template else 0
-            editor.insert(declaration.tokens[first], _edit(declaration, "value", "extern "))
+            editor.insert(declaration.tokens[first], _edit(declaration, "value", f"{storage} "))
 
     def _cut_value(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
         if declarator.value is not None:
@@ -474,13 +486,13 @@ def stand_in(declaration: Declaration) -> str:
         return ""
     if kind == "variable" or (kind == "using" and not declaration.is_member and "namespace" not in declaration.words):
         names = [one.name for one in declaration.declarators] or [name]
-        return " ".join(f"extern __device__ class {_INCOMPLETE}{one} {one};" for one in names)
+        return " ".join(f"extern __device__ class {_CUT}{one} {one};" for one in names)
     texts = [token.text for token in declaration.tokens]
     key = next((texts[at] for at in declaration.top if texts[at] in CLASS_KEYS), "")
     head = " ".join(texts[slice(*declaration.template)]) if declaration.template else ""
     stand_ins = {
         "function": f"__device__ void {name}(...) = delete;",
-        "alias": f"{'template <class...> ' if head else ''}using {name} = class {_INCOMPLETE}{name};",
+        "alias": f"{'template <class...> ' if head else ''}using {name} = class {_CUT}{name};",
         "class": f"{head} {key} {name};",
         "forward": f"{head} {key} {name};",
     }
@@ -536,30 +548,9 @@ def _without_name(parameter: list[str]) -> list[str]:
     return [text for text in parameter if text not in {"struct", "class", "union", "enum"}]
 
 
-def _bound(declaration: Declaration, declarator: Declarator) -> int | None:
-    """Return how many elements a value in braces gives an array; None where one cannot tell without types."""
-    if declarator.value is None:
-        return None
-    first, last = declarator.value
-    tokens = declaration.tokens[first:last]
-    texts = [token.text for token in tokens]
-    texts = texts[1:] if texts[0] == "=" else texts
-    stream = declaration.stream
-    is_whole = not stream.inclusions_between(tokens[0].at, tokens[-1].at) and "..." not in texts
-    if texts[0] != "{" or not is_whole:
-        return None
-    elements: list[list[str]] = [[]]
-    depth = 0
-    for text in texts[1:-1]:
-        depth += (text in "([{") - (text in ")]}")
-        if text == "," and not depth:
-            elements.append([])
-        else:
-            elements[-1].append(text)
-    elements = elements if elements[-1] else elements[:-1]
-    head = [token.text for token in declaration.tokens[declarator.first : first]]
-    is_exact = "*" in head or all(element[0] == "{" for element in elements)
-    return len(elements) if is_exact and "<" not in texts and [*head].count("[") == 1 else None
+def _storage(declarator: Declarator) -> str:
+    """Return how a variable that was cut is declared: an array whose bound is its value's by a type that has that."""
+    return "typedef" if declarator.is_open_array and declarator.value is not None else "extern"
 
 
 def _other_operand(texts: Sequence[str], first: int, last: int) -> Sequence[str]:

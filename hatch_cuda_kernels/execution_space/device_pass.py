@@ -24,7 +24,7 @@ from hatch_cuda_kernels.cpp import (
 from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange
 from hatch_cuda_kernels.execution_space.kernels import Declared
-from hatch_cuda_kernels.execution_space.marks import is_foreign_mark
+from hatch_cuda_kernels.execution_space.marks import is_foreign_mark, is_marked
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     NVRTC_ONLY,
@@ -41,6 +41,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from hatch_cuda_kernels.compiler.output import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_source import ChangeKind
@@ -88,11 +89,33 @@ class DevicePass:
             )
         )
 
-    def edited(self, name: str) -> Edited | None:
-        """Return a text with its edits applied; None for one that is not the source's."""
-        if name not in self.files:
-            return None
-        return Edited(self.files[name], (*self.renames.get(name, ()), *self.found.edits.get(name, ())))
+    def place(self, error: Diagnostic) -> tuple[SourceFile | None, int]:
+        """Return the file and the offset there that the mark of an error is at; None for another file, or no mark.
+
+        The error names the project's files as it does, and shows a part of a line as NVRTC is shown it.
+        """
+        name = f"{VIRTUAL_ROOT}{error.file}"
+        if name not in self.files or not error.column:
+            return None, 0
+        edited = Edited(self.files[name], (*self.renames.get(name, ()), *self.found.edits.get(name, ())))
+        line = "".join(edited.text.split("\n")[error.line - 1 : error.line])
+        shown = error.excerpt[0]
+        start = line.find(shown.strip())
+        column = start + error.column - 1 - (len(shown) - len(shown.lstrip()))
+        return (None, 0) if start < 0 else (edited.file, edited.original(error.line, column))
+
+    def use(self, name: str) -> str:
+        """Return the place where code of the device first has a name, as ``path:line``; empty without one."""
+        word = name.rpartition("::")[2]
+        for reading in self.readings:
+            for one in reading:
+                if one.kind == "function" and one.body is not None and is_marked(one, is_foreign_mark):
+                    body = reading.stream.between(*(one.tokens[at] for at in one.body))
+                    at = next((token.at for token in body if token.text == word), None)
+                    if at is not None:
+                        file, start, _ = reading.stream.place(at)
+                        return file.at(start).removeprefix(VIRTUAL_ROOT)
+        return ""
 
 
 def as_device_pass(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.execution_space.cut import place_of, stand_in
 from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_foreign_mark, is_marked
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -94,18 +93,8 @@ class _Oracle:
 
     def _around(self, error: Diagnostic) -> Iterator[tuple[Declaration, int]]:
         """Yield the declarations that an error is in, from the innermost, with its place in their file."""
-        file = f"{VIRTUAL_ROOT}{error.file}"
-        edited = self._source.edited(file)
-        if edited is None or not error.column:
-            return
-        line = edited.text.split("\n")[error.line - 1]
-        shown = error.excerpt[0].strip()
-        start = line.find(shown)
-        lead = len(error.excerpt[0]) - len(error.excerpt[0].lstrip())
-        if start < 0:
-            return
-        offset = edited.original(error.line, start + error.column - 1 - lead)
-        around = [one for one in self._spans[file] if one[0] <= offset < one[1]]
+        file, offset = self._source.place(error)
+        around = [] if file is None else [one for one in self._spans[file.name] if one[0] <= offset < one[1]]
         for _, _, declaration in sorted(around, key=lambda one: one[1] - one[0]):
             yield declaration, offset
 
@@ -146,8 +135,7 @@ class _Oracle:
     def _may_leave_class(self, declaration: Declaration) -> bool:
         """Return whether a class has the same layout and the same table without a member."""
         if declaration.kind == "function":
-            assert declaration.parent is not None  # noqa: S101 - it is a member
-            return declaration not in self._virtual and declaration.name.lstrip("~") != declaration.parent.name
+            return declaration not in self._virtual and not declaration.is_constructor
         return declaration.kind in {"alias", "using", "assertion", "forward"} or declaration.is_friend
 
     def _is_alone(self, declaration: Declaration) -> bool:

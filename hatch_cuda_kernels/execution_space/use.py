@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.execution_space.device_source import SourceChange
 
-__all__ = ["undefined_variables", "use_faults", "used_variables"]
+__all__ = ["UNMARKED", "undefined_variables", "use_faults", "used_variables"]
 
+#: What is wrong with the use of a variable.
+UNMARKED: Final = "has no device mark, and device code uses it"
 _VARIABLE: Final = re.compile(
     r"^\s*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:global|const|shared)\s[^;={]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*[;=]",
     re.MULTILINE,
@@ -52,9 +54,7 @@ def use_faults(used: Collection[str], changes: Iterable[SourceChange]) -> tuple[
     found = []
     for name in sorted(used):
         place = places.get(name.rpartition("::")[2], "")
-        what = (
-            f"{place}: error: {name} has no device mark, and device code uses it" if place else f"{name} is the host's"
-        )
+        what = f"{place}: error: {name} {UNMARKED}" if place else f"{name} is the host's"
         found.append(f"{what}\n  to fix: mark it __device__ or __constant__, or constexpr if its value never changes")
     return tuple(found)
 

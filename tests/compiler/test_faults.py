@@ -312,3 +312,38 @@ def test_where_a_source_cannot_be_read_is_told_first():
     """What NVRTC says of host code follows from it: none is cut then."""
     error = failed("int f(int a) { return a; }\n__global__ void k(int* x) { *x = 1; }\nclass Q { int a;\n")
     assert error.faults[0].startswith("source.cu:3: a brace that nothing closes\n  to fix: mend it")
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column"),
+    [
+        ("static int h(int a) { return a + 1 + 2; } __device__ int f(int x) { return missing + x; }\n", 1, 76),
+        ("#define BOTH(n) int n() { return 1; } __device__ int n##d(int x) { return missing; }\nBOTH(f)\n", 2, 1),
+        (f"__device__ int f(int x) {{ return {'x + ' * 60}missing; }}\n", 1, 274),
+    ],
+    ids=["behind what was cut", "in a macro", "in a long line"],
+)
+def test_an_error_is_where_the_file_has_it(source, line, column):
+    """Line, column and text are the file's, whatever NVRTC is shown of it."""
+    error = failed(source + kernel("*x = f(1);"))
+    first, shown, mark, *_ = error.faults[0].splitlines()
+    assert first == f'source.cu:{line}:{column}: error: identifier "missing" is undefined'
+    text = source.splitlines()[line - 1]
+    assert text[column - 1 :].startswith(shown[mark.index("^") :][:7])
+    assert shown.removeprefix("  | ") in text
+
+
+def test_the_use_of_a_variable_of_the_hosts_is_told():
+    """The place where device code has its name comes with the place of the variable."""
+    source = "static int factor = 3;\n#define F factor\n" + kernel("\n*x = F;\n")
+    assert (
+        failed(source)
+        .faults[0]
+        .startswith("source.cu:1: error: factor has no device mark, and device code uses it, in")
+    )
+    assert "source.cu:4" in failed(source).faults[0]
+
+
+def test_lines_by_another_number_are_no_matter():
+    """A file whose lines have other numbers is refused with the place that NVRTC tells."""
+    assert failed("#line 700\nint f(missing*);\n" + kernel("")).faults[0].startswith("source.cu:700:7: error:")

@@ -49,6 +49,11 @@ class Diagnostic:
         """Where the mark is, from 1; 0 if there is none."""
         return self.excerpt[1].index("^") + 1 if len(self.excerpt) > 1 else 0
 
+    @property
+    def place(self) -> str:
+        """``file:line:column``, as far as these are known."""
+        return ":".join(map(str, filter(None, (self.file, self.line if self.file else 0, self.column))))
+
 
 def parse_log(log: str) -> list[Diagnostic]:
     """Return a log's messages in order, each by its first line."""
