@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import TextIO
 
-__all__ = ["count_text", "is_terminal", "paint", "paint_matches", "printable", "text_table", "width_of", "wrap"]
+__all__ = [
+    "count_text",
+    "is_terminal",
+    "list_text",
+    "paint",
+    "paint_matches",
+    "printable",
+    "text_table",
+    "width_of",
+    "wrap",
+]
 
 #: Only what can be read on white and on black: yellow, green and cyan vanish on one, blue on the other.
 _CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}
@@ -64,6 +74,12 @@ _COMMAND: Final = re.compile(r"pip install |uv |uvx |pipx |python3? -m |hatch-cu
 def count_text(number: int, noun: str) -> str:
     """Return ``1 image`` or ``2 images``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def list_text(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def wrap(text: str, indent: int, stream: TextIO | None = None) -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hatch_cuda_kernels.arch import SmArch
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from hatch_cuda_kernels.terminal import list_text
 
 __all__ = ["advice_on_target", "lacking_targets", "target_faults"]
 
@@ -20,7 +18,6 @@ _LACKING: Final = re.compile(
 )
 #: The first that may have a suffix.
 _FIRST: Final = 90
-_MOST_NAMED: Final = 3
 
 
 def advice_on_target(message: str) -> str:
@@ -63,9 +60,4 @@ def target_faults(log: str) -> list[str]:
         named = lacking.setdefault((found["target"], advice_on_target(found[0])), [])
         if found["what"] not in named:
             named.append(found["what"])
-    return [f"{target} has no {_listed(named)}\n  to fix: {fix}" for (target, fix), named in lacking.items() if fix]
-
-
-def _listed(named: Sequence[str]) -> str:
-    more = len(named) - _MOST_NAMED
-    return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return [f"{target} has no {list_text(named)}\n  to fix: {fix}" for (target, fix), named in lacking.items() if fix]

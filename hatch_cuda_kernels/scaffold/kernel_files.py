@@ -11,8 +11,9 @@ from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan import read_sources, requirements
 from hatch_cuda_kernels.port import list_files
-from hatch_cuda_kernels.scaffold.survey import NO_MODULES, is_unlisted_line, retry, survey, try_modules
+from hatch_cuda_kernels.scaffold.survey import NO_MODULES, ManifestHead, is_unlisted_line, retry, survey, try_modules
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
+from hatch_cuda_kernels.terminal import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.scaffold.survey import Survey
 
 
-_MOST_NAMED: Final = 3
 _NO_MODULE: Final = (
     "no module is in the manifest, and builds need one: mend a source or write its module, and run init again"
 )
@@ -94,7 +94,8 @@ def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, 
     sources = _kernel_sources(folder, files)
     if not sources:
         return "", (), ()
-    found = try_modules(folder, HEAD, survey(folder, sources, files, HEAD))
+    head = ManifestHead(folder, HEAD)
+    found = try_modules(head, survey(head, sources, files))
     modules = ["modules:" if found.modules else NO_MODULES, *found.lines()]
     text = "\n".join([f"{MANIFEST_HEAD}{modules[0]}", *modules[1:], ""])
     return text, *_notes_and_requirements(found, text)
@@ -114,10 +115,8 @@ def _notes(found: Survey) -> Iterator[str]:
         yield from (f"{stated['source']}: {end}{more}" for end in ends[:1])
     if found.untried is not None and found.modules:
         sources = [stated["source"] for stated in found.modules.values()]
-        more = f" and {len(sources) - _MOST_NAMED} more" if len(sources) > _MOST_NAMED else ""
-        listed = ", ".join(sources[:_MOST_NAMED]) + more
         verb = "is" if len(sources) == 1 else "are"
-        yield f"{listed} {verb} in the manifest, but not tried: {found.untried.reason}"
+        yield f"{list_text(sources)} {verb} in the manifest, but not tried: {found.untried.reason}"
 
 
 def _kernel_sources(root: Path, files: Iterable[str]) -> list[str]:

@@ -26,6 +26,7 @@ from hatch_cuda_kernels.port import (
     port,
     stated_options,
 )
+from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
@@ -42,9 +43,24 @@ NO_MODULES: Final = "modules: {}"
 _NO_INSTANCE: Final = (
     "all its kernels are templates ({}), and no launch shows their arguments; list the instances under instances:"
 )
-_MOST_NAMED: Final = 3
 #: Rounds of reading a source with more folders.
 _MOST_ROUNDS: Final = 10
+
+
+class ManifestHead(NamedTuple):
+    """A manifest without its modules."""
+
+    root: Path
+    """The folder of the manifest."""
+    keys: Mapping[str, Any]
+
+    def manifest(self, modules: Mapping[str, Any]) -> Manifest:
+        """Return the manifest with these modules. Raises ManifestError."""
+        return parse_manifest(json.dumps({**self.keys, "modules": modules}), root=self.root)
+
+    def arches(self, stated: Mapping[str, Any]) -> list[SmArch]:
+        """Return the architectures of a module."""
+        return [SmArch.parse(arch) for arch in stated.get("arches", self.keys["arches"])]
 
 
 class _ModuleDraft(NamedTuple):
@@ -112,21 +128,18 @@ def is_unlisted_line(line: str, sources: Iterable[str]) -> bool:
     return line.startswith(tuple(_unlisted_line(source, "") for source in sources))
 
 
-def survey(root: Path, sources: Sequence[str], files: Sequence[str], head: Mapping[str, Any]) -> Survey:
-    """Return a manifest's modules for sources, as their text has it; ``head`` are the manifest's other keys.
-
-    ``files`` are the project's C++ files.
-    """
+def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> Survey:
+    """Return a manifest's modules for sources, as their text has it. ``files`` are the project's C++ files."""
     found = Survey(untried=_NOT_YET)
     for source in sources:
         try:
-            draft = _draft(root, source, files)
-            make_plan(_manifest_of(root, head, {"module": draft.stated}))
+            draft = _draft(head.root, source, files)
+            make_plan(head.manifest({"module": draft.stated}))
         except HatchCudaKernelsError as error:
             found.unlisted[source] = _first_line(error)
         else:
             if draft.templates:
-                found.unlisted[source] = _NO_INSTANCE.format(_listed(draft.templates))
+                found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
                 continue
             found.add(_free_name(draft.name, found.modules), draft)
     return found
@@ -173,16 +186,6 @@ def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
     return best.removesuffix(name).rstrip("/") or "."
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
-
-
-def _manifest_of(root: Path, head: Mapping[str, Any], modules: Mapping[str, Any]) -> Manifest:
-    """Return the manifest that states these modules below ``head``. Raises ManifestError."""
-    return parse_manifest(json.dumps({**head, "modules": modules}), root=root)
-
-
 def _first_line(error: HatchCudaKernelsError) -> str:
     line = str(error).splitlines()[0]
     return line.partition(": modules.module.source: ")[2] or line
@@ -209,15 +212,15 @@ class _Fault(NamedTuple):
     log: str = ""
 
 
-def try_modules(root: Path, head: Mapping[str, Any], found: Survey) -> Survey:
+def try_modules(head: ManifestHead, found: Survey) -> Survey:
     """Compile the modules of a survey; return it with the results, or with the reason why that is impossible here."""
     if not found.modules:
         return found
-    manifest = _manifest_of(root, head, found.modules)
+    manifest = head.manifest(found.modules)
     modules = {name: dict(stated) for name, stated in found.modules.items()}
     try:
         check_release(manifest)
-        refused = _find_refusals(root, head, modules)
+        refused = _find_refusals(head, modules)
     except ToolchainError as error:
         return replace(found, untried=_Untried(error.message, tuple(requirements(manifest))))
     ends = found.open_ends
@@ -229,35 +232,31 @@ def try_modules(root: Path, head: Mapping[str, Any], found: Survey) -> Survey:
     return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None)
 
 
-def _find_refusals(root: Path, head: Mapping[str, Any], modules: dict[str, dict[str, Any]]) -> dict[str, str]:
+def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> dict[str, str]:
     """Compile modules, remove refused instances, and add the sources that define missing symbols.
 
     What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
     """
-    failed = _compile_manifest(_manifest_of(root, head, modules))
+    failed = _compile_manifest(head.manifest(modules))
     for _ in range(_MOST_TARGETS):
         lacking = [name for name, fault in failed.items() if _retarget(head, modules[name], fault.log)]
         if not lacking:
             break
         failed = {name: fault for name, fault in failed.items() if name not in lacking}
-        failed |= _compile_manifest(_manifest_of(root, head, {name: modules[name] for name in lacking}))
+        failed |= _compile_manifest(head.manifest({name: modules[name] for name in lacking}))
     for name in failed:
-        modules[name] = _complete(root, head, modules[name])
+        modules[name] = _complete(head, modules[name])
     if failed:
-        failed = _compile_manifest(_manifest_of(root, head, {name: modules[name] for name in failed}))
+        failed = _compile_manifest(head.manifest({name: modules[name] for name in failed}))
     return {name: fault.reason for name, fault in failed.items()}
 
 
-def _arches(head: Mapping[str, Any], stated: Mapping[str, Any]) -> list[SmArch]:
-    return [SmArch.parse(arch) for arch in stated.get("arches", head["arches"])]
-
-
-def _retarget(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool:
+def _retarget(head: ManifestHead, stated: dict[str, Any], log: str) -> bool:
     """State the architectures that have the instructions that others lack; return whether that changes anything.
 
     An instruction that one architecture lacks is refused for all that lack it.
     """
-    before = _arches(head, stated)
+    before = head.arches(stated)
     owners = lacking_targets(log)
     after = [owners.get(arch, arch) for arch in before]
     if any(target.number < owner.number for target, owner in owners.items()):
@@ -268,16 +267,16 @@ def _retarget(head: Mapping[str, Any], stated: dict[str, Any], log: str) -> bool
     return True
 
 
-def _complete(root: Path, head: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
+def _complete(head: ManifestHead, stated: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is stated of a module without instances that NVRTC refuses, with what it lacks to be linked."""
-    (module,) = _manifest_of(root, head, {"module": stated}).modules
+    (module,) = head.manifest({"module": stated}).modules
     ported = port(
-        root, [stated["source"]], module.recipe.options, arch=_real_arch(module), patch=False, seconds=float("inf")
+        head.root, [stated["source"]], module.recipe.options, arch=_real_arch(module), patch=False, seconds=float("inf")
     )
     (found,) = ported.modules
     plain = dict(found.plain)
     if "libraries" in plain:  # no PTX is linked with it
-        plain["arches"] = [str(arch) for arch in _arches(head, stated) if not arch.virtual]
+        plain["arches"] = [str(arch) for arch in head.arches(stated) if not arch.virtual]
     instances = [name for name in stated.get("instances", ()) if name not in found.refused]
     kept = {key: one for key, one in stated.items() if key not in {*plain, "source", "instances"}}
     return {**plain, **({"instances": instances} if instances else {}), **kept}
@@ -380,15 +379,15 @@ def _retry_modules(
     manifest: Manifest, modules: Mapping[str, Module], before: Mapping[str, Sequence[str]], has_options: bool
 ) -> _RetryResult:
     """Return what becomes of modules' lines. Raises ToolchainError."""
-    root = manifest.root
-    files = list_files(root)
+    files = list_files(manifest.root)
     plain = Survey(untried=_NOT_YET)
     for name, module in modules.items():
-        plain.add(name, _draft(root, module.sources[0], files))
+        plain.add(name, _draft(manifest.root, module.sources[0], files))
         if has_options or [*plain.module_lines(name)] != [*before[name]]:
             del plain.modules[name]
     arches = dict.fromkeys(str(arch) for name in plain.modules for arch in modules[name].arches)
-    found = try_modules(root, {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}, plain)
+    keys = {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}
+    found = try_modules(ManifestHead(manifest.root, keys), plain)
     lines = {name: [*found.module_lines(name)] for name in found.modules}
     for name in plain.modules.keys() - found.modules.keys():
         source = modules[name].sources[0]

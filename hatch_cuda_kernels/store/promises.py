@@ -15,6 +15,7 @@ from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
@@ -167,8 +168,7 @@ def broken_supports(supports: Supports, modules: Iterable[Coverage]) -> list[Pro
 
 def _with_modules(message: str, names: list[str]) -> str:
     """Return a message that names modules, before the reason in brackets."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    listed = f"{'module' if len(names) == 1 else 'modules'} {', '.join(names[:_MOST_NAMES])}{more}"
+    listed = f"{'module' if len(names) == 1 else 'modules'} {list_text(names, _MOST_NAMES)}"
     what, bracket, reason = message.partition(" (")
     return f"{what} in {listed}{bracket}{reason}"
 

@@ -31,6 +31,7 @@ from hatch_cuda_kernels.store import (
     read_member,
     sbom_text,
 )
+from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ _NEWEST: Final = 45
 _DOS_FOLDER: Final = 0x10
 _PERMISSIONS: Final = 0o777
 _PIECE: Final = 1 << 16
-_MOST_NAMES: Final = 3
 
 
 class _MemberFacts(NamedTuple):
@@ -324,8 +324,7 @@ def _group_by_message(found: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, message in found:
         members.setdefault(message, []).append(name)
     for message, names in members.items():
-        more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-        yield f"{', '.join(names[:_MOST_NAMES])}{more}: {message}"
+        yield f"{list_text(names)}: {message}"
 
 
 _MADE_BY = {"metadata": {"tools": {"components": [{"version": str}]}}, "components": [{"bom-ref": str}]}
