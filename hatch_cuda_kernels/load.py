@@ -47,11 +47,45 @@ _OF_COMPILES = (
 )
 
 
-class Holdings:
-    """The files of a store: found and read when they are asked for."""
+def open_store(
+    package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, instances: int = 64
+) -> Store:
+    """Return the store of an import package, or of a folder. Reads nothing; a missing store raises at first use.
 
-    def __init__(self, package: str | Path) -> None:
+    With ``tier_up``, a kernel that got PTX or a CUBIN of a lower minor is compiled exactly in the background, for the
+    next process. ``instances`` is how many of them ``instantiate`` remembers. Raises InputError for an unknown policy.
+    """
+    return Store(package, policy=policy, tier_up=tier_up, instances=instances)
+
+
+def store_of(reader: StoreReader) -> Store:
+    """Return the store that a reader reads; messages call it by the reader's label."""
+    store = Store(reader.label)
+    store.__dict__.update(path=reader.folder, _reader=reader)
+    return store
+
+
+class Store:
+    """The kernels of one package. Thread-safe; ``explain`` says why a kernel gets the image it gets."""
+
+    def __init__(
+        self, package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, instances: int = 64
+    ) -> None:
         self.package = package
+        self.policy = policy
+        if policy != "compatible":  # the default needs no check, and so no import
+            from hatch_cuda_kernels.runtime.ladder import checked_policy
+
+            checked_policy(policy)
+        self.tier_up = tier_up
+        self._capacity = instances
+        self._variables: dict[tuple[str, str | None, Policy | None], GlobalVariable] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(open_store, policy=self.policy, tier_up=self.tier_up, instances=self._capacity), (self.package,)
+
+    def __repr__(self) -> str:
+        return f"<Store {str(self.package)!r}>"
 
     @cached_property
     def path(self) -> Path:
@@ -83,53 +117,6 @@ class Holdings:
         from hatch_cuda_kernels.store import extract_images
 
         return extract_images(self._reader, folder)
-
-    @cached_property
-    def _reader(self) -> StoreReader:
-        from hatch_cuda_kernels.store import StoreReader
-
-        return StoreReader(self.path, str(self.package))
-
-
-def open_store(
-    package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, instances: int = 64
-) -> Store:
-    """Return the store of an import package, or of a folder. Reads nothing; a missing store raises at first use.
-
-    With ``tier_up``, a kernel that got PTX or a CUBIN of a lower minor is compiled exactly in the background, for the
-    next process. ``instances`` is how many of them ``instantiate`` remembers. Raises InputError for an unknown policy.
-    """
-    return Store(package, policy=policy, tier_up=tier_up, instances=instances)
-
-
-def store_of(reader: StoreReader) -> Store:
-    """Return the store that a reader reads; messages call it by the reader's label."""
-    store = Store(reader.label)
-    store.__dict__.update(path=reader.folder, _reader=reader)
-    return store
-
-
-class Store(Holdings):
-    """The kernels of one package. Thread-safe; ``explain`` says why a kernel gets the image it gets."""
-
-    def __init__(
-        self, package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, instances: int = 64
-    ) -> None:
-        super().__init__(package)
-        self.policy = policy
-        if policy != "compatible":  # the default needs no check, and so no import
-            from hatch_cuda_kernels.runtime.ladder import checked_policy
-
-            checked_policy(policy)
-        self.tier_up = tier_up
-        self._capacity = instances
-        self._variables: dict[tuple[str, str | None, Policy | None], GlobalVariable] = {}
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(open_store, policy=self.policy, tier_up=self.tier_up, instances=self._capacity), (self.package,)
-
-    def __repr__(self) -> str:
-        return f"<Store {str(self.package)!r}>"
 
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context if none is current).
@@ -267,6 +254,12 @@ class Store(Holdings):
     def stats(self) -> tuple[KernelStats, ...]:
         """Return origin, image, load time in seconds, and hits of each kernel loaded through this store."""
         return self._loaded.stats()
+
+    @cached_property
+    def _reader(self) -> StoreReader:
+        from hatch_cuda_kernels.store import StoreReader
+
+        return StoreReader(self.path, str(self.package))
 
     @cached_property
     def _loaded(self) -> LoadedKernels:

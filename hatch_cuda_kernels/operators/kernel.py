@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import KernelLine, StoreReader
 
 
-__all__ = [
-    "Division",
-    "OperatorKernel",
-    "RuledKernel",
-    "Sizes",
-    "divide",
-    "find_operator_kernel",
-    "named_parameters",
-    "ruled_kernels",
-    "ruled_sizes",
-    "stated_sizes",
-]
-
-
 class Division(NamedTuple):
     """A kernel's parameters by what an operator does with them; each in the kernel's order."""
 

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder import Request
     from hatch_cuda_kernels.runtime.launch import Kernel
 
-
-__all__ = ["WarmUp", "background_threads", "in_context", "tier_up", "warm_up"]
-
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from typing import Final, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError, LaunchError
 
-__all__ = ["DriverCacheSettings", "configure_driver_cache"]
-
 _PATH: Final = "CUDA_CACHE_PATH"
 _SIZE: Final = "CUDA_CACHE_MAXSIZE"
 _DISABLE: Final = "CUDA_CACHE_DISABLE"

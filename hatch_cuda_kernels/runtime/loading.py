@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     #: Name, module and policy.
     Key: TypeAlias = tuple[str, str | None, Policy]
 
-
-__all__ = [
-    "InstanceCache",
-    "InstanceInfo",
-    "KernelStats",
-    "LoadedKernels",
-    "find_global",
-    "load",
-    "load_from",
-]
-
-
 T = TypeVar("T")
 
 

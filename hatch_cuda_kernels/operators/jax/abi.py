@@ -8,13 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Any, Final
-
-__all__ = [
-    "API_VERSION", "COMMAND_BUFFER_COMPATIBLE", "DATA", "EXECUTE", "EXTENSION_METADATA", "MEMORY", "SPAN", "WORD",
-    "ByteSpan", "CallFrame", "ErrorCode", "ErrorCreateArgs", "FrameApi", "MetadataExtension", "StreamGetArgs",
-    "frame_words", "words",
-]  # fmt: skip
+from typing import Any, ClassVar, Final
 
 API_VERSION: Final = (0, 1)
 EXTENSION_METADATA: Final = 1  # XLA_FFI_Extension_Metadata
@@ -39,15 +33,19 @@ class Extension(ctypes.Structure):
     _fields_ = (("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.c_void_p))
 
 
-class ApiVersion(ctypes.Structure):
-    """XLA_FFI_Api_Version."""
+class _Extensible(ctypes.Structure):
+    """What most structs of the interface begin with."""
 
-    _fields_ = (
+    _fields_: ClassVar[tuple[tuple[str, Any], ...]] = (
         ("struct_size", ctypes.c_size_t),
         ("extension_start", ctypes.c_void_p),
-        ("major_version", ctypes.c_int),
-        ("minor_version", ctypes.c_int),
     )
+
+
+class ApiVersion(_Extensible):
+    """XLA_FFI_Api_Version."""
+
+    _fields_ = (("major_version", ctypes.c_int), ("minor_version", ctypes.c_int))
 
 
 class HandlerMetadata(ctypes.Structure):
@@ -62,57 +60,36 @@ class MetadataExtension(ctypes.Structure):
     _fields_ = (("extension_base", Extension), ("metadata", ctypes.POINTER(HandlerMetadata)))
 
 
-class Buffers(ctypes.Structure):
+class Buffers(_Extensible):
     """XLA_FFI_Args and XLA_FFI_Rets."""
 
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension_start", ctypes.c_void_p),
-        ("size", ctypes.c_int64),
-        ("types", ctypes.c_void_p),
-        ("buffers", ctypes.c_void_p),
-    )
+    _fields_ = (("size", ctypes.c_int64), ("types", ctypes.c_void_p), ("buffers", ctypes.c_void_p))
 
 
-class Attributes(ctypes.Structure):
+class Attributes(_Extensible):
     """XLA_FFI_Attrs."""
 
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension_start", ctypes.c_void_p),
-        ("size", ctypes.c_int64),
-        ("types", ctypes.c_void_p),
-        ("names", ctypes.c_void_p),
+        ("size", ctypes.c_int64), ("types", ctypes.c_void_p), ("names", ctypes.c_void_p),
         ("attributes", ctypes.c_void_p),
-    )
+    )  # fmt: skip
 
 
-class CallFrame(ctypes.Structure):
+class CallFrame(_Extensible):
     """XLA_FFI_CallFrame."""
 
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension_start", ctypes.c_void_p),
-        ("api", ctypes.c_void_p),
-        ("context", ctypes.c_void_p),
-        ("stage", ctypes.c_int),
-        ("args", Buffers),
-        ("rets", Buffers),
-        ("attributes", Attributes),
-    )
+        ("api", ctypes.c_void_p), ("context", ctypes.c_void_p), ("stage", ctypes.c_int), ("args", Buffers),
+        ("rets", Buffers), ("attributes", Attributes),
+    )  # fmt: skip
 
 
-class Buffer(ctypes.Structure):
+class Buffer(_Extensible):
     """XLA_FFI_Buffer."""
 
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension_start", ctypes.c_void_p),
-        ("dtype", ctypes.c_int),
-        ("data", ctypes.c_void_p),
-        ("rank", ctypes.c_int64),
-        ("dims", ctypes.c_void_p),
-    )
+        ("dtype", ctypes.c_int), ("data", ctypes.c_void_p), ("rank", ctypes.c_int64), ("dims", ctypes.c_void_p),
+    )  # fmt: skip
 
 
 class ByteSpan(ctypes.Structure):
@@ -121,40 +98,25 @@ class ByteSpan(ctypes.Structure):
     _fields_ = (("ptr", ctypes.c_void_p), ("len", ctypes.c_size_t))
 
 
-class StreamGetArgs(ctypes.Structure):
+class StreamGetArgs(_Extensible):
     """XLA_FFI_Stream_Get_Args."""
 
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension_start", ctypes.c_void_p),
-        ("context", ctypes.c_void_p),
-        ("stream", ctypes.c_void_p),
-    )
+    _fields_ = (("context", ctypes.c_void_p), ("stream", ctypes.c_void_p))
 
 
-class ErrorCreateArgs(ctypes.Structure):
+class ErrorCreateArgs(_Extensible):
     """XLA_FFI_Error_Create_Args."""
 
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension_start", ctypes.c_void_p),
-        ("message", ctypes.c_char_p),
-        ("code", ctypes.c_int),
-    )
+    _fields_ = (("message", ctypes.c_char_p), ("code", ctypes.c_int))
 
 
-class FrameApi(ctypes.Structure):
+class FrameApi(_Extensible):
     """XLA_FFI_Api, up to the functions that are used."""
 
     _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("extension_start", ctypes.c_void_p),
-        ("api_version", ApiVersion),
-        ("internal_api", ctypes.c_void_p),
-        ("error_create", ctypes.c_void_p),
-        ("not_used", ctypes.c_void_p * 3),
-        ("stream_get", ctypes.c_void_p),
-    )
+        ("api_version", ApiVersion), ("internal_api", ctypes.c_void_p), ("error_create", ctypes.c_void_p),
+        ("not_used", ctypes.c_void_p * 3), ("stream_get", ctypes.c_void_p),
+    )  # fmt: skip
 
 
 def words(count: int) -> struct.Struct:

@@ -48,9 +48,6 @@ if TYPE_CHECKING:
         policy: Policy | None
 
 
-__all__ = ["CallOptions", "JaxCall", "Outputs", "check_dtype", "declare", "make_call"]
-
-
 class Outputs(NamedTuple):
     """The outputs of a call as they were declared."""
 
@@ -84,15 +81,16 @@ class Outputs(NamedTuple):
         """
         return [self._aval(parameter, args) for parameter in self.results]
 
-    def passing(self, kernel: OperatorKernel, offsets: Mapping[str, int]) -> Passing:
-        """Return how the kernel's parameters are passed; ``offsets`` are where its numbers are in the constants."""
+    def passing(self, kernel: OperatorKernel) -> Passing:
+        """Return how the kernel's parameters are passed: the numbers as constants, which are laid out as the buffer."""
         arrays = {parameter.name: index for index, parameter in enumerate(self.division.arrays)}
         results = {parameter.name: index for index, parameter in enumerate(self.results)}
+        names = (parameter.name for parameter in kernel.parameters)
         sources = tuple(
             Source("r", results[name]) if name in results
             else Source("a", arrays[name]) if name in arrays
-            else Source("c", offsets[name])
-            for name in (parameter.name for parameter in kernel.parameters)
+            else Source("c", place)
+            for name, place in zip(names, kernel.signature.places, strict=True)
         )  # fmt: skip
         return Passing(len(arrays), len(results), sources)
 
@@ -165,7 +163,7 @@ class JaxCall:
         self._outputs = outputs
         self._vmap = vmap
         taken = {parameter.name for parameter in (*outputs.division.arrays, *outputs.division.numbers)}
-        registered = _register(kernel, outputs.passing(kernel, _offsets(kernel)), target)
+        registered = _register(kernel, outputs.passing(kernel), target)
         self._target = registered.handler.target
         self.target_name = registered.name
         """The name that XLA calls it by."""
@@ -287,15 +285,6 @@ def _with_axis(kernel: str, shape: Shape, axis: Vmap, size: int) -> Shape:
             "use vmap='sequential', or jax.lax.map with batch_size"
         )
     return shape._replace(grid=grid)
-
-
-def _offsets(kernel: OperatorKernel) -> dict[str, int]:
-    """Return where each parameter is in the parameter buffer."""
-    offsets, end = {}, 0
-    for parameter in kernel.parameters:
-        offsets[parameter.name] = end + -end % parameter.align
-        end = offsets[parameter.name] + parameter.size
-    return offsets
 
 
 _OTHERS: Final = frozenset({"out", "aliases", "vmap", "module", "policy"})

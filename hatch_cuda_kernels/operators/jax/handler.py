@@ -1,33 +1,8 @@
 """XLA's way into a kernel: the function that it calls with a call frame, and that launches.
 
 It is generated for the order of the kernel's parameters, because XLA waits for it: what is known when a call is traced
-is looked up by the call's text, and only addresses are read from the frame. For a kernel that takes an array, an output
-and a number it reads as below. What is not usual goes to ``otherwise``: the first call of a text or on a stream, the
-question for metadata, errors.
-
-    def handle(frame):
-        try:
-            extension, context, args, rets, attributes = frame_words(memory, frame)
-            if not extension:
-                span, = word(memory, attributes)
-                start, size = two_words(memory, span)
-                free = slots.free
-                slot = free.pop()
-                request = slot.request
-                request.context = context
-                if not get_stream(slot.request_address):
-                    config, kernel, constants, owners = known[memory[start : start + size], request.stream]
-                    a0, = args_words(memory, args)
-                    r0, = rets_words(memory, rets)
-                    pack(slot.memory, 0, a0 + 24, r0 + 24, constants + 16)
-                    if not launch(config, kernel, slot.address, 0):
-                        free.append(slot)
-                        return None
-        except LookupError:  # which all come before the launch
-            pass
-        except BaseException as error:
-            return failed(frame, error)
-        return otherwise(frame)
+is looked up by the call's text, and only addresses are read from the frame. What is not usual goes to ``otherwise``:
+the first call of a text or on a stream, the question for metadata, errors. All LookupErrors come before the launch.
 
 What a call knows when it is traced, the launch's shape and the numbers passed by value, is a text that XLA keeps: the
 one attribute of a call. XLA's own scalar attributes lack float16 and half of uint64, and a handler would decode each of
@@ -70,24 +45,6 @@ from hatch_cuda_kernels.runtime.launch import Shape
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-
-__all__ = [
-    "ATTRIBUTE",
-    "CallSlot",
-    "CallSlots",
-    "Constants",
-    "Entered",
-    "Handler",
-    "LaunchTarget",
-    "Passing",
-    "Source",
-    "answer_metadata",
-    "get_stream_of",
-    "make_error",
-    "stream_getter",
-]
-
 
 #: The attribute's name.
 ATTRIBUTE = "launch"

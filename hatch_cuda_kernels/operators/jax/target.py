@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch import Kernel, Shape
 
 
-__all__ = ["CudaTarget", "Registered", "register"]
-
-
 class Registered(NamedTuple):
     """What XLA knows."""
 

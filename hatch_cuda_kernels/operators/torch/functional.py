@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     #: Takes what its parameters name, and gives gradients by the names of inputs.
     Backward = Callable[..., Mapping[str, torch.Tensor | None]]
 
-
-__all__ = ["Functional", "Gradient", "Like", "Operation"]
-
-
 _GRAD: Final = "grad_"
 
 

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
 
-
-__all__ = ["Choice", "OperatorLaunch", "dtypes_of", "function_of", "launcher_of"]
-
-
 _TEMPLATE: Final = """
 def make(known, find, scattered, changed):
     def run({args}):

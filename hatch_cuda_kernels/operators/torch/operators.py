@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import StoreReader
 
 
-__all__ = ["TorchOperators", "TorchOptions", "check_names", "functional_of", "make_operators", "operators_of_store"]
-
-
 class TorchOptions(TypedDict, total=False):
     """What an operator has besides its kernel. Each is by the operator's name."""
 

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.torch.functional import Gradient
     from hatch_cuda_kernels.operators.torch.schema import Argument
 
-
-__all__ = ["Definition", "batching_rule", "called_straight", "register"]
-
-
 _ATTRIBUTE: Final = "without_dispatcher"
 #: Where torch 2.11 and newer have the table.
 _TABLE: Final = "torch._inductor.codegen.custom_extern_kernel_codegen"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.signature import Parameter
 
-__all__ = ["Argument", "arguments_of", "base_operator", "operator_name", "schema_text"]
-
 #: Types that are a float of Python where they are passed by value.
 _FLOATS: Final = frozenset(
     {"float", "double", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2", "__nv_fp8_e8m0"}

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.request import Request
 
 
-__all__ = ["cached_candidates", "image_of", "recorded"]
-
-
 def cached_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the recorded compile of the source for this device, or the reason that there is none."""
     try:

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     Rung = Callable[[Request], Iterator[Candidate]]
 
 
-__all__ = ["attempt", "ladder", "obtain", "suggest_fixes"]
-
-
 def ladder(request: Request) -> tuple[Rung, ...]:
     """Return the rungs of the request's policy, in order.
 

@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.store import ImageRecord
 
-
-__all__ = ["LOGGER", "Notice", "finished_candidates", "jit_candidates"]
-
-
 LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
 #: Seconds. Shorter compiles are logged as INFO, longer ones as WARNING, which shows without any logging set up.
 _NOTICEABLE: Final = 1.0
@@ -193,28 +189,106 @@ _SLOWER: Final = " as relocatable code, up to 1.5 times slower"
 
 
 class _Tool(NamedTuple):
-    """What can finish an image here."""
+    """A program or library that can finish an image here."""
 
     finisher: Finisher
     version: str
     name: str
     refusal: str | None = None
-    """Why it cannot, after all."""
+    """Why it cannot finish this image."""
     path: Path | None = None
     """Where ptxas is."""
+
+
+class _Finish(NamedTuple):
+    """A prebuilt image that is finished to a CUBIN for an architecture."""
+
+    request: Request
+    record: ImageRecord
+    arch: SmArch
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield the CUBIN that was recorded, the reason that there can be none, or what each tool would make."""
+        known = self._recorded()
+        refusal = self._refusal()
+        if known is not None:
+            yield known
+        elif refusal is not None:
+            yield Candidate("jitted", self.arch, "cubin", accepted=False, reason=refusal)
+        else:
+            yield from map(self._candidate, _tools(self.record))
+
+    def _recorded(self) -> Candidate | None:
+        """Return the CUBIN that an earlier process made, or None; ptxas's comes before nvJitLink's."""
+        for finisher in _FINISHERS[self.record.kind]:
+            known = recorded(self.request, self._key(finisher))
+            if known is not None:
+                reason = f"{known.reason}{self._slower(finisher)}"
+                return known._replace(reason=reason) if known.accepted else known
+        return None
+
+    def _refusal(self) -> str | None:
+        """Return why the image is not finished by any tool, or None."""
+        request, record = self.request, self.record
+        if request.compile_refusal is not None:
+            return request.compile_refusal
+        unknown = record.kind != "ptx" or isa_refusal(record.ptx_isa, request.driver, "the driver") is not None
+        return None if unknown or request.refused(record.sha256) else "the driver assembles this PTX itself"
+
+    def _candidate(self, tool: _Tool) -> Candidate:
+        made = f"{self.record.arch} {self.record.kind} finished by {tool.name}{self._slower(tool.finisher)}"
+        return Candidate(
+            "jitted", self.arch, "cubin", tool.refusal is None, tool.refusal or made, partial(self._image, tool)
+        )
+
+    def _slower(self, finisher: Finisher) -> str:
+        return _SLOWER if (self.record.kind, finisher) == ("ptx", "nvjitlink") else ""
+
+    def _key(self, finisher: Finisher) -> str:
+        return self.request.source.finished_key(self.record, self.arch, finisher)
+
+    def _image(self, tool: _Tool) -> Image:
+        """Finish the image and record it, unless another process is doing so. Raises CompileError."""
+        return recorded_or_made(self.request, self._key(tool.finisher), partial(self._entry, tool))
+
+    def _entry(self, tool: _Tool, notice: Notice) -> Entry:
+        start = time.perf_counter()
+        with notice.compiling(self.arch, tool.name):
+            done = self._run(tool)
+        return Entry(
+            key=self._key(tool.finisher),
+            module=self.request.module.module,
+            kind="cubin",
+            arch=self.arch,
+            image=done.image,
+            kernels=(),
+            globals=(),
+            resources={},
+            ptx_isa=self.record.ptx_isa,
+            toolchain={tool.finisher: tool.version, "headers": ""},
+            log="",
+            created=Entry.now(),
+            seconds=time.perf_counter() - start,
+            wanted=self.request.kernel.name,
+        )
+
+    def _run(self, tool: _Tool) -> Finished:
+        request, record, arch = self.request, self.record, self.arch
+        data, module, options = request.read(record).data, request.module.module, request.source.recipe().options
+        if tool.path is not None:
+            from hatch_cuda_kernels.compiler import assemble
+
+            return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
+        from hatch_cuda_kernels.compiler import LinkInput, link  # a large library
+
+        given, keep = LinkInput(data, record.kind, module), request.source.kept_variables(record)
+        return link(given, arch=arch, options=options, name=module, keep=keep)
 
 
 def finished_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the CUBIN that was made, or would be made, of each prebuilt PTX or LTO-IR that suits the device."""
     for record, arch in _inputs(request):
-        known = _recorded(request, record, arch)
-        refusal = _refusal(request, record)
-        if known is not None:
-            yield known
-        elif refusal is not None:
-            yield Candidate("jitted", arch, "cubin", accepted=False, reason=refusal)
-        else:
-            yield from (_candidate(request, record, arch, tool) for tool in _tools(record))
+        yield from _Finish(request, record, arch).candidates()
 
 
 def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
@@ -227,33 +301,6 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
             # A suffix freezes the code to its device or family, so the result keeps it.
             exact = record.arch.capability == request.capability
             yield record, record.arch.real if exact else request.arch.plain
-
-
-def _recorded(request: Request, record: ImageRecord, arch: SmArch) -> Candidate | None:
-    """Return the CUBIN that an earlier process made of an image, or None; ptxas's comes before nvJitLink's."""
-    for finisher in _FINISHERS[record.kind]:
-        known = recorded(request, request.source.finished_key(record, arch, finisher))
-        if known is not None:
-            return known._replace(reason=f"{known.reason}{_slower(record, finisher)}") if known.accepted else known
-    return None
-
-
-def _refusal(request: Request, record: ImageRecord) -> str | None:
-    """Return why an image is not finished, whatever there is to do it, or None."""
-    if request.compile_refusal is not None:
-        return request.compile_refusal
-    unknown = record.kind != "ptx" or isa_refusal(record.ptx_isa, request.driver, "the driver") is not None
-    return None if unknown or request.refused(record.sha256) else "the driver assembles this PTX itself"
-
-
-def _candidate(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Candidate:
-    made = f"{record.arch} {record.kind} finished by {tool.name}{_slower(record, tool.finisher)}"
-    get = partial(_finish, request, record, arch, tool)
-    return Candidate("jitted", arch, "cubin", tool.refusal is None, tool.refusal or made, get)
-
-
-def _slower(record: ImageRecord, finisher: Finisher) -> str:
-    return _SLOWER if (record.kind, finisher) == ("ptx", "nvjitlink") else ""
 
 
 def _tools(record: ImageRecord) -> Iterator[_Tool]:
@@ -278,45 +325,3 @@ def _assemblers(isa: tuple[int, int]) -> Iterator[_Tool]:
         if isa_refusal(isa, release_of(found.version), "ptxas") is None:
             yield _Tool("ptxas", found.version, f"ptxas {found.version}", path=found.path)
             return
-
-
-def _finish(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Image:
-    """Finish an image and record it, unless another process is doing so. Raises CompileError."""
-    key = request.source.finished_key(record, arch, tool.finisher)
-    return recorded_or_made(request, key, partial(_finish_now, request, record, arch, tool))
-
-
-def _finish_now(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool, notice: Notice) -> Entry:
-    start = time.perf_counter()
-    with notice.compiling(arch, tool.name):
-        done = _made(request, record, arch, tool)
-    return Entry(
-        key=request.source.finished_key(record, arch, tool.finisher),
-        module=request.module.module,
-        kind="cubin",
-        arch=arch,
-        image=done.image,
-        kernels=(),
-        globals=(),
-        resources={},
-        ptx_isa=record.ptx_isa,
-        toolchain={tool.finisher: tool.version, "headers": ""},
-        log="",
-        created=Entry.now(),
-        seconds=time.perf_counter() - start,
-        wanted=request.kernel.name,
-    )
-
-
-def _made(request: Request, record: ImageRecord, arch: SmArch, tool: _Tool) -> Finished:
-    data, module = request.read(record).data, request.module.module
-    options = request.source.recipe().options
-    if tool.path is not None:
-        from hatch_cuda_kernels.compiler import assemble
-
-        return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
-    from hatch_cuda_kernels.compiler import LinkInput, link  # a large library
-
-    keep = request.source.kept_variables(record)
-    given = LinkInput(data, record.kind, module)
-    return link(given, arch=arch, options=options, name=module, keep=keep)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.signature import Parameter
 
-__all__ = ["Explanation", "explain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Policy = Literal["compatible", "exact", "prebuilt"]
 
-__all__ = ["JIT_FORBIDDEN", "checked_policy", "jit_allowed"]
-
 _POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
 #: The reason that messages give if ``jit_allowed`` is false.
 JIT_FORBIDDEN = f"{JIT}=0 forbids compiling"

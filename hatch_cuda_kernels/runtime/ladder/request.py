@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.policy import Policy
     from hatch_cuda_kernels.store import ImageRecord, ModuleIndex, StoreReader
 
-__all__ = ["Request", "find_kernel", "find_variable", "make_request"]
-
 
 class Request(NamedTuple):
     """One question to the ladder."""

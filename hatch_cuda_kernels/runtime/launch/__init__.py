@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.accelerator import accelerator_state as accelerator_state
     from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator as find_accelerator
     from hatch_cuda_kernels.runtime.launch.arguments import Signature as Signature
+    from hatch_cuda_kernels.runtime.launch.arrays import TensorMap as TensorMap
     from hatch_cuda_kernels.runtime.launch.elements import Element as Element
     from hatch_cuda_kernels.runtime.launch.elements import MismatchError as MismatchError
     from hatch_cuda_kernels.runtime.launch.elements import word_of_numpy as word_of_numpy
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchAttributes as LaunchAttributes
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchOptions as LaunchOptions
     from hatch_cuda_kernels.runtime.launch.shapes import Shape as Shape
-    from hatch_cuda_kernels.runtime.launch.tensor_maps import TensorMap as TensorMap
     from hatch_cuda_kernels.runtime.launch.tensor_maps import tensor_map as tensor_map
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable as GlobalVariable
 
@@ -32,13 +32,14 @@ __getattr__ = lazy(
     {
         "accelerator": ("accelerator_state", "find_accelerator"),
         "arguments": ("Signature",),
+        "arrays": ("TensorMap",),
         "elements": ("Element", "MismatchError", "word_of_numpy"),
         "kernel": ("Kernel",),
         "launch": ("Launch",),
         "launch_rule": ("RULE_NAMES", "rule_refusal", "rule_texts"),
         "libraries": ("LIBRARIES", "Loaded", "load_image"),
         "shapes": ("Configs", "Dim", "Shape"),
-        "tensor_maps": ("TensorMap", "tensor_map"),
+        "tensor_maps": ("tensor_map",),
         "variables": ("GlobalVariable",),
     },
 )

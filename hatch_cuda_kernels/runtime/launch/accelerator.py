@@ -15,8 +15,6 @@ from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.environment import ACCELERATOR
 from hatch_cuda_kernels.errors import DriverError
 
-__all__ = ["Accelerator", "accelerator_state", "find_accelerator", "learn"]
-
 #: Of the calls between here and there (accelerator.h).
 _PROTOCOL: Final = 2
 #: The version of cuCtxGetId and cuLaunchKernelEx that is called there, by the CUDA that it came with.

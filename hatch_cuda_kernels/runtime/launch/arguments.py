@@ -17,9 +17,9 @@ from hatch_cuda_kernels.runtime.launch.arrays import MAP_BYTES, TensorMap, addre
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, FATAL, Element, MismatchError, UnusableError
 from hatch_cuda_kernels.runtime.launch.values import (
     PACKERS,
-    bool_reader,
-    float_reader,
     integer_reader,
+    read_bool,
+    read_float,
     small_float_reader,
     struct_reader,
     vector_reader,
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.runtime.launch.values import Found, Reader
-
-
-__all__ = ["Packing", "Signature", "packing_of"]
-
 
 _WORD: Final = "64-bit integer, pointer or array"
 #: struct code, size and description, by PTX type.
@@ -104,11 +100,11 @@ class Packing(NamedTuple):
         if self.is_struct:
             return self._struct_reader()
         if self.is_float:
-            return float_reader()
+            return read_float
         if self.code == "?":
-            return bool_reader()
+            return read_bool
         if self.may_be_pointer:
-            return _word_reader() if self.words == _WORD else address_reader(self.element)
+            return _read_word if self.words == _WORD else address_reader(self.element)
         return integer_reader(8 * self.size, signed=self.is_signed)
 
     def _struct_reader(self) -> Reader:
@@ -151,15 +147,13 @@ def _lanes(type_: str, size: int) -> str:
     return codes if codes and struct.calcsize(f"<{codes}") == size else ""
 
 
-def _word_reader() -> Reader:
-    """Return what reads an integer of 64 bits or an address."""
-    number = integer_reader(64, signed=None)
+def _read_word(arg: Any, ordinal: int, found: Found) -> int:
+    """Return an integer of 64 bits or an address."""
+    value: int = (_read_integer if isinstance(arg, Integral) else read_address)(arg, ordinal, found)
+    return value
 
-    def read(arg: Any, ordinal: int, found: Found) -> int:
-        value: int = (number if isinstance(arg, Integral) else read_address)(arg, ordinal, found)
-        return value
 
-    return read
+_read_integer: Final = integer_reader(64, signed=None)
 
 
 def _by_value_reader(size: int) -> Reader:

@@ -41,23 +41,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.elements import Element
     from hatch_cuda_kernels.runtime.launch.values import Found, Reader
 
-
-__all__ = [
-    "FAST",
-    "MAP_BYTES",
-    "Family",
-    "TensorMap",
-    "address_reader",
-    "current_streams",
-    "dlpack_data",
-    "dlpack_device",
-    "dlpack_layout",
-    "family",
-    "is_tensor",
-    "read_address",
-]
-
-
 #: Of a CUtensorMap (cuda.h).
 MAP_BYTES: Final = 128
 

@@ -2,40 +2,9 @@
 
 Where the accelerator is installed, functions in C take its place (see ``compiled_bind``); they do what these do.
 
-For ``(f32, ptr, u64)`` it reads as below. What is not usual goes to ``otherwise``, which does everything with care:
-other contexts and devices, arguments that convert in a slower way, and errors that explain (see ``in_full``).
-
-    def bind(name, here, stated, otherwise, refuse):
-        def launch(a0=missing, a1=missing, a2=missing, /, *more):
-            if more:
-                return otherwise((a0, a1, a2, *more))
-            try:
-                ordinal, function, configs = here[context_id(current)[1]]
-                slot = pop()  # or a new one
-                pack(
-                    slot.buffer, 0,
-                    a0 if a0.__class__ is float or a0.__class__ is int else p0(a0, ordinal, slot.found),
-                    (data_ptr(a1) or if_empty(a1))
-                    if (a1.__class__ is tensor or a1.__class__ is parameter) and get_device(a1) == ordinal
-                    else p1(a1, ordinal, slot.found),
-                    ...
-                )
-            except (MemoryError, RecursionError):
-                raise
-            except Exception:
-                slot = None
-            if slot is None:
-                return otherwise((a0, a1, a2))
-            stream = torch_stream(ordinal) if a1.__class__ is tensor or a2.__class__ is tensor or ... else stated
-            if slot.found:
-                found, slot.found = slot.found, []  # what was found lives until this returns
-                stream = join(found, stream)
-            status = cu_launch(configs[stream], function, 0, slot.extra)[0]
-            push(slot)
-            if status is not success:
-                refuse(status, stream)
-        launch.__qualname__ = name
-        return launch
+What is not usual goes to ``otherwise``, which does everything with care: other contexts and devices, arguments that
+convert in a slower way, and errors that explain (see ``Launch.in_full``). What a launch found while it read its
+arguments, such as streams, lives until the launch returns.
 """
 
 from __future__ import annotations
@@ -59,10 +28,6 @@ if TYPE_CHECKING:
     #: What a function is bound to: its name in errors; by context id, ordinal, function and configurations; a stated
     #: stream; two ways out.
     Bind = Callable[[str, dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
-
-
-__all__ = ["MISSING", "bind_for", "compiled_bound"]
-
 
 Kind = Literal["current", "stated", "fresh"]
 

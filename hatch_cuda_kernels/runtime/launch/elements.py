@@ -9,25 +9,6 @@ from hatch_cuda_kernels.signature import lanes_of
 if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
-
-__all__ = [
-    "ANYTHING",
-    "DLPACK",
-    "FATAL",
-    "MASKED",
-    "WORDS",
-    "Element",
-    "ElsewhereError",
-    "MismatchError",
-    "UnusableError",
-    "is_masked",
-    "type_name",
-    "word_of_dlpack",
-    "word_of_numpy",
-    "word_of_typestr",
-]
-
-
 #: What goes on from wherever an argument is read: it is not the argument's fault, and to read it once more, in another
 #: way, would only take longer. A recursion would end at none of its levels.
 FATAL: Final = (MemoryError, RecursionError)

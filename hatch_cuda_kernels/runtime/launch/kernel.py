@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.store import LaunchRule
 
-__all__ = ["Dim", "Kernel"]
-
 
 class Kernel(PerContext):
     """One kernel, whatever the context. ``kernel[grid, block](*args)`` launches it where its arrays are.

@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id, failure, on_context, on_device
 from hatch_cuda_kernels.errors import LaunchError, StaleKernelError
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
     from hatch_cuda_kernels.runtime.launch.shapes import LaunchAttributes
-
-
-__all__ = ["Launch", "Launches", "PerContext", "Ready", "bind_launch", "name_of"]
 
 
 class PerContext:
@@ -100,17 +97,14 @@ class PerContext:
             return loaded
 
 
-class Ready:
+class Ready(NamedTuple):
     """Arguments packed for one context, the streams of their arrays, and what must live until they are launched."""
 
-    __slots__ = ("configs", "kept", "loaded", "slot", "streams")
-
-    def __init__(self, loaded: Loaded, configs: Configs, slot: Slot, streams: list[int], kept: tuple[Any, ...]) -> None:
-        self.loaded = loaded
-        self.configs = configs
-        self.slot = slot
-        self.streams = streams
-        self.kept = kept
+    loaded: Loaded
+    configs: Configs
+    slot: Slot
+    streams: list[int]
+    kept: tuple[Any, ...]
 
 
 class Launch:
@@ -227,8 +221,8 @@ def bind_launch(
         return lambda: None
     now = current_streams(args)
     then = {stream(ready.loaded.ordinal) for stream in now}
-    ready.kept += (stream,)
-    ready.streams[:] = [stream for stream in ready.streams if stream not in then]  # those that arrays name themselves
+    # Those that arrays name themselves.
+    ready = ready._replace(streams=[one for one in ready.streams if one not in then], kept=(*args, stream))
     return _launcher(kernel.name, launch, ready, stated, now if stated is None else [])
 
 

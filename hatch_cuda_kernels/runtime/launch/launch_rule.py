@@ -1,17 +1,7 @@
 """Calls without brackets: grid and block are computed from the arguments, by the manifest's rule for the kernel.
 
-The function for ``saxpy(y, x, n, a)`` with the grid ``ceil_div(n, 256)`` and the block 256 reads as below. Only
-positions and checked expressions get into its text.
-
-    def launch(a0=missing, a1=missing, a2=missing, a3=missing, /, *more, **named):
-        if more or named or a3 is missing:
-            return otherwise((a0, a1, a2, a3, *more), named)
-        try:
-            sizes = (-(-a2 // 256)), 256
-            function = known.get(sizes)
-        except Exception as error:
-            raise refusal(error) from error
-        (function or find(sizes))(a0, a1, a2, a3)
+For ``saxpy(y, x, n, a)`` with the grid ``ceil_div(n, 256)`` and the block 256, the sizes are ``(-(-a2 // 256)), 256``.
+Only positions and checked expressions get into the function's text.
 """
 
 from __future__ import annotations
@@ -28,10 +18,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.runtime.launch.launch import Launches
     from hatch_cuda_kernels.store import LaunchRule
-
-
-__all__ = ["RULE_NAMES", "rule_function", "rule_refusal", "rule_texts"]
-
 
 _TEMPLATE: Final = """
 def make(known, find, otherwise, refusal, missing, size, shape):

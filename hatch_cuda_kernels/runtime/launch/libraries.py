@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image, Symbol
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
-
-__all__ = ["LIBRARIES", "Loaded", "LoadedLibrary", "load_image"]
-
-
 _NOT_IN_IMAGE: Final = 500
 #: INVALID_IMAGE, NO_BINARY_FOR_GPU, NOT_FOUND: another image of the same kind may work.
 _NEXT_IMAGE: Final = frozenset({200, 209, _NOT_IN_IMAGE})

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.shapes import Shape
 
 
-__all__ = ["KernelAttributes", "Occupancy", "attributes_of", "explain_refusal", "occupancy_of", "suggested_block"]
-
-
 class KernelAttributes(NamedTuple):
     """A kernel's resources on a device; sizes are in bytes."""
 

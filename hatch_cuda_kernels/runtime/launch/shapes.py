@@ -44,9 +44,6 @@ if TYPE_CHECKING:
         """Any framework's stream, or its address."""
 
 
-__all__ = ["SIZES", "Configs", "Dim", "FreshSlot", "LaunchAttributes", "LaunchOptions", "Shape", "Slot", "flat_sizes"]
-
-
 Dim = int | tuple[int, ...]
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.runtime.launch.values import Found
 
-__all__ = ["checked_address", "join", "stream_address"]
-
 #: 0 and 1 are the legacy default stream (CU_STREAM_LEGACY).
 _LEGACY: Final = frozenset({0, 1})
 _MOST: Final = (1 << 64) - 1

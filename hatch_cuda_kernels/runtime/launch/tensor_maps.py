@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["TensorMap", "View", "tensor_map", "view_of"]
-
-
 class View(NamedTuple):
     """How an array's elements lie, in the array's own order of dimensions."""
 

@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     Reader = Callable[[Any, int, Found], Any]
 
 
-__all__ = [
-    "NUMBERS",
-    "PACKERS",
-    "bool_reader",
-    "float_reader",
-    "integer_reader",
-    "objection_to",
-    "remember_type",
-    "small_float_reader",
-    "struct_reader",
-    "vector_reader",
-]
-
-
 class _Format(NamedTuple):
     """A format of IEEE 754's kind."""
 
@@ -130,16 +116,12 @@ def _other(value: Any) -> Any:
 NUMBERS: Final = _Numbers()
 
 
-def float_reader() -> Reader:
-    """Return what reads a number of Python, numpy or ctypes as a float. It raises TypeError for anything else."""
-
-    def read(arg: Any, _: int, __: Found) -> float:
-        value = NUMBERS[arg.__class__](arg)
-        if not isinstance(value, int | float):
-            raise TypeError("not a number")
-        return value
-
-    return read
+def read_float(arg: Any, _: int, __: Found) -> float:
+    """Return a number of Python, numpy or ctypes as a float. Raises TypeError for anything else."""
+    value = NUMBERS[arg.__class__](arg)
+    if not isinstance(value, int | float):
+        raise TypeError("not a number")
+    return value
 
 
 def integer_reader(bits: int, *, signed: bool | None) -> Reader:
@@ -162,16 +144,12 @@ def integer_reader(bits: int, *, signed: bool | None) -> Reader:
     return read
 
 
-def bool_reader() -> Reader:
-    """Return what reads a truth value: a bool of Python, numpy or ctypes, 0 or 1. It raises TypeError otherwise."""
-
-    def read(arg: Any, _: int, __: Found) -> bool:
-        value = NUMBERS[arg.__class__](arg)
-        if not isinstance(value, int) or value not in {0, 1}:
-            raise TypeError("neither true nor false")
-        return bool(value)
-
-    return read
+def read_bool(arg: Any, _: int, __: Found) -> bool:
+    """Return a truth value: a bool of Python, numpy or ctypes, 0 or 1. Raises TypeError for anything else."""
+    value = NUMBERS[arg.__class__](arg)
+    if not isinstance(value, int) or value not in {0, 1}:
+        raise TypeError("neither true nor false")
+    return bool(value)
 
 
 def small_float_reader(size: int, pack: Callable[[float], bytes]) -> Reader:
@@ -179,11 +157,11 @@ def small_float_reader(size: int, pack: Callable[[float], bytes]) -> Reader:
 
     It raises TypeError or ValueError for anything else, OverflowError for a number that is too large.
     """
-    number, other = float_reader(), struct_reader(size)
+    other = struct_reader(size)
 
     def read(arg: Any, ordinal: int, found: Found) -> bytes:
         try:
-            value: float = number(arg, ordinal, found)
+            value = read_float(arg, ordinal, found)
         except TypeError:
             return other(arg, ordinal, found)  # type: ignore[no-any-return]  # bytes, as all structs
         return pack(value)

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
 
 
-__all__ = ["GlobalVariable"]
-
-
 class _VariablePlace(NamedTuple):
     """Where a variable is in one context; the library is kept, for the memory is its own."""
 
