@@ -1,6 +1,6 @@
-"""A package's kernels: the object that users of the run side work with.
+"""The store of a package: the object through which you load and launch its kernels.
 
-Everything else is imported inside the methods that need it: the driver starts first, and Python imports meanwhile.
+Methods import what they need themselves: the driver starts first, and Python imports meanwhile.
 """
 
 from __future__ import annotations
@@ -50,16 +50,17 @@ _OF_COMPILES = (
 def open_store(
     package: str | Path, *, policy: Policy = "compatible", tier_up: bool = False, instances: int = 64
 ) -> Store:
-    """Return the store of an import package, or of a folder. Reads nothing; a missing store raises at first use.
+    """Return the store of an import package or a folder. Nothing is read yet; a missing store raises at first use.
 
-    With ``tier_up``, a kernel that got PTX or a CUBIN of a lower minor is compiled exactly in the background, for the
-    next process. ``instances`` is how many of them ``instantiate`` remembers. Raises InputError for an unknown policy.
+    With ``tier_up``, the store compiles an exact image in the background, for the next process, where a kernel got PTX
+    or a CUBIN of a lower minor version. ``instantiate`` keeps as many ``instances``. Raises InputError for an unknown
+    policy.
     """
     return Store(package, policy=policy, tier_up=tier_up, instances=instances)
 
 
 def store_of(reader: StoreReader) -> Store:
-    """Return the store that a reader reads; messages call it by the reader's label."""
+    """Return the store that a reader reads. Messages call it by the reader's label."""
     store = Store(reader.label)
     store.__dict__.update(path=reader.folder, _reader=reader)
     return store
@@ -100,7 +101,7 @@ class Store:
         return tuple(dict.fromkeys(name for name, _ in self.listed_kernels()))
 
     def listed_kernels(self) -> list[tuple[str, str | None]]:
-        """Return every listed kernel with the module to name, which is None if no other module has the kernel."""
+        """Return every listed kernel with its module, which is None if no other module has a kernel of that name."""
         return self._reader.kernels()
 
     def contents(self) -> dict[str, Any]:
@@ -121,8 +122,8 @@ class Store:
     def get_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
         """Return a kernel, loaded for the current context (device 0's primary context if none is current).
 
-        The same object serves all contexts: a launch elsewhere loads it there. ``name`` is as in the manifest, or any
-        other instance of a template in it, which is then compiled and recorded. Raises KernelNotFoundError,
+        One object serves all contexts: a launch in another one loads the kernel there. ``name`` is a name of the
+        manifest, or any instance of its templates, which is then compiled and recorded. Raises KernelNotFoundError,
         NoImageError with every candidate's reason, CompileError, StoreError for a missing or damaged store, or
         DriverError without a device.
         """
@@ -136,7 +137,7 @@ class Store:
         return kernel
 
     async def aget_kernel(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> Kernel:
-        """Return the kernel of ``get_kernel`` without blocking the event loop. Raises what that raises."""
+        """Return the kernel of ``get_kernel`` without blocking the event loop. Raises what ``get_kernel`` raises."""
         from asyncio import wrap_future  # its caller has it
 
         start_driver()
@@ -145,20 +146,21 @@ class Store:
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
-        """Return the instance of a listed pattern with these template arguments. Recent ones are remembered.
+        """Return the instance of a listed pattern with these template arguments. The store keeps recent ones.
 
         Raises InputError for arguments that the pattern does not have, and what ``get_kernel`` raises.
         """
         return self._instances.get(template, arguments)
 
     def instance_info(self) -> InstanceInfo:
-        """Return the statistics of the memory of ``instantiate``."""
+        """Return how many instances ``instantiate`` keeps, and how often it found one."""
         return self._instances.info()
 
     def get_global(self, name: str, *, module: str | None = None, policy: Policy | None = None) -> GlobalVariable:
-        """Return a variable the manifest lists under ``globals``, of the image that the module's kernels are in.
+        """Return a variable that the manifest lists under ``globals``, in the image that has the module's kernels.
 
-        An instance compiled on demand has its own, see ``Kernel.get_global``. Raises what ``get_kernel`` raises.
+        For an instance that was compiled on demand, use ``Kernel.get_global``: its image has another copy. Raises what
+        ``get_kernel`` raises.
         """
         from hatch_cuda_kernels.runtime import find_global
 
@@ -166,20 +168,20 @@ class Store:
         return known or self._variables.setdefault(key, find_global(self._reader, self.get_kernel, *key))
 
     def torch_ops(self, namespace: str, **options: Unpack[TorchOptions]) -> TorchOperators:
-        """Register kernels as operators of torch: all that the manifest states a rule for under ``launch:``.
+        """Register an operator of torch for each kernel that has a rule under ``launch:`` in the manifest.
 
-        The options are in ``TorchOptions``. Raises InputError for what does not fit the kernels or a name that is
-        taken, StoreError for a missing or damaged store.
+        ``TorchOptions`` lists the options. Raises InputError for options that do not fit the kernels and for a name
+        that is taken, StoreError for a missing or damaged store.
         """
         from hatch_cuda_kernels.operators.torch import operators_of_store  # imports torch
 
         return operators_of_store(self._reader, self.get_kernel, namespace, options)
 
     def jax_call(self, name: str, **options: Unpack[CallOptions]) -> JaxCall:
-        """Return a kernel as a function for use inside ``jax.jit``, which returns the arrays that it writes.
+        """Return a function for use inside ``jax.jit`` that launches a kernel and returns the arrays it writes.
 
-        ``out`` and ``aliases`` say which those are, ``grid`` and ``block`` how it is launched unless the manifest does;
-        see ``CallOptions``. Imports jax. Raises InputError for options that do not fit the kernel, KernelNotFoundError
+        ``out`` and ``aliases`` name those arrays. ``grid`` and ``block`` are needed unless the manifest has a rule; see
+        ``CallOptions``. Imports jax. Raises InputError for options that do not fit the kernel, KernelNotFoundError
         and StoreError.
         """
         from hatch_cuda_kernels.operators.jax import declare
@@ -195,7 +197,7 @@ class Store:
         policy: Policy | None = None,
         module: str | None = None,
     ) -> Image:
-        """Return the image that the ladder gives for an architecture, without a GPU. It is compiled if necessary.
+        """Return the image that a kernel gets on an architecture; no GPU is needed. Compiles it if necessary.
 
         ``arch`` (default: the current device) is real, such as ``sm_120``; ``driver`` is the CUDA version of a
         hypothetical driver (default: the device's, or with ``arch`` one that knows every PTX). Raises what
@@ -206,7 +208,7 @@ class Store:
         return obtain(self._request(kernel, module, policy, arch, driver), lambda image: image)
 
     def compile_async(self, kernel: str, *, arch: str | SmArch, policy: Policy = "exact") -> Future[Image]:
-        """Start ``find_image`` in the background; NVRTC runs without the GIL. The Future raises what it raises."""
+        """Start ``find_image`` in the background; NVRTC runs without the GIL. The future raises what that raises."""
         from hatch_cuda_kernels.runtime import background_threads
 
         return background_threads().submit(self.find_image, kernel, arch=arch, policy=policy)
@@ -220,10 +222,10 @@ class Store:
         policy: Policy | None = None,
         module: str | None = None,
     ) -> Explanation:
-        """Return the ladder for a kernel: every candidate with its reason, and the chosen one. Compiles nothing.
+        """Return every candidate for a kernel with its reason, and the chosen one. Compiles nothing.
 
-        Without ``arch`` it is about the current device, and its driver is asked too: what it refuses says so. Raises
-        what ``find_image`` raises, but for NoImageError and CompileError.
+        Without ``arch``, the current device counts, and its driver is asked, too. Raises what ``find_image`` raises,
+        except NoImageError and CompileError.
         """
         from hatch_cuda_kernels.runtime import load_from
         from hatch_cuda_kernels.runtime.ladder import explain
@@ -238,9 +240,9 @@ class Store:
         *,
         progress: bool | Callable[[int, int, str], None] = False,
     ) -> WarmUp:
-        """Load kernels (default: all listed) in advance, on devices by ordinal (default: the current context's).
+        """Load kernels (default: all listed) in advance, on devices by ordinal (default: the current one).
 
-        ``progress`` True prints a line; a function gets (done, total, kernel). Raises what ``get_kernel`` raises.
+        ``progress=True`` prints a line; a function gets (done, total, kernel). Raises what ``get_kernel`` raises.
         """
         from hatch_cuda_kernels.runtime import warm_up
 
@@ -252,7 +254,7 @@ class Store:
         return self._loaded.is_loaded((name, module, self.policy))
 
     def stats(self) -> tuple[KernelStats, ...]:
-        """Return origin, image, load time in seconds, and hits of each kernel loaded through this store."""
+        """Return origin, image, load time in seconds and hits of each kernel that this store loaded."""
         return self._loaded.stats()
 
     @cached_property
@@ -290,7 +292,7 @@ class Store:
 
 
 def _prepare(reader: StoreReader, kernel: str) -> None:
-    """Import modules and read the store until the driver has started. What fails here fails again later."""
+    """Import modules and read the store until the driver has started. What fails here fails again when it is used."""
     if not is_starting():
         return
     from contextlib import suppress

@@ -154,9 +154,9 @@ class OperatorKernel(NamedTuple):
     get_kernel: Callable[[], Kernel]
     """Loads it for the current context."""
     scope: str
-    """Text that tells the kernel's module from every other on this machine."""
+    """Identifies the kernel's module on this machine."""
     identity: tuple[str, ...]
-    """What tells the kernel from every other, the same in each process."""
+    """Identifies the kernel, equally in each process."""
 
 
 def find_operator_kernel(
@@ -170,8 +170,8 @@ def find_operator_kernel(
 ) -> OperatorKernel:
     """Return a kernel of a store. ``sizes`` is how it is launched, if that is stated; else the manifest's rule is.
 
-    An instance that no manifest lists is loaded, for nothing else tells its parameters. Raises KernelNotFoundError,
-    StoreError, what ``get_kernel`` raises, and InputError for a kernel whose types or sizes nobody states.
+    An instance that no manifest lists is loaded: only its image knows its parameters. Raises KernelNotFoundError,
+    StoreError, what ``get_kernel`` raises, and InputError for a kernel without known types or sizes.
     """
     line, listed = find_kernel(reader, name, module)
     get = partial(get_kernel, name, module=module, policy=policy)

@@ -1,4 +1,4 @@
-"""Work done in advance or in the background: warm-up, exact compiles, kernels for coroutines."""
+"""Work in advance or in the background: warm-up, exact compiles, kernels for coroutines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class WarmUp(NamedTuple):
-    """The result of a warm-up: kernels loaded, by origin; kernels that were loaded already; and the seconds it took."""
+    """The result of a warm-up: loaded kernels by origin, kernels that were loaded before, and seconds."""
 
     prebuilt: int
     cached: int
@@ -35,7 +35,7 @@ class WarmUp(NamedTuple):
     seconds: float
 
 
-#: Modules and architectures whose exact compile this process has begun.
+#: Modules and architectures that this process compiles exactly.
 _STARTED: Final[set[tuple[str, SmArch]]] = set()
 #: Compiles for the next process.
 _FOR_NEXT: Final[list[Future[None]]] = []
@@ -86,7 +86,7 @@ def warm_up(
 
 
 def tier_up(request: Request) -> None:
-    """Compile the exact CUBIN for the next process, in the background; a failure is only logged."""
+    """Compile the exact CUBIN for the next process in the background. A failure is only logged."""
     from hatch_cuda_kernels.runtime.ladder import (
         cached_candidates,
         jit_candidates,  # off the fast path
@@ -105,9 +105,9 @@ def tier_up(request: Request) -> None:
 
 @atexit.register
 def _finish_for_next() -> None:
-    """Let compiles for the next process end when the program does, or a short one would never record any.
+    """Wait at exit for compiles for the next process: otherwise a short program would never record one.
 
-    A program that Ctrl-C ended waits for nothing, and Ctrl-C ends the wait.
+    A program that Ctrl-C ended does not wait, and Ctrl-C ends the wait.
     """
     if getattr(sys, "last_type", None) is not KeyboardInterrupt:
         with suppress(KeyboardInterrupt):
@@ -131,5 +131,5 @@ def _printer(done: int, total: int, name: str) -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child has the executor without its threads: work given to it would never run.
+    # A forked child has the executor without its threads, so work given to it would never run.
     os.register_at_fork(after_in_child=background_threads.cache_clear)

@@ -81,7 +81,7 @@ def _size(wanted: int) -> int:
 
 
 def _driver_is_initialised() -> bool:
-    """Ask the driver, if it is loaded at all: before cuInit, every call returns NOT_INITIALIZED."""
+    """Return whether cuInit was called. Before it, every call returns NOT_INITIALIZED."""
     if sys.platform == "win32":
         name, flags = "nvcuda.dll", 0
     else:

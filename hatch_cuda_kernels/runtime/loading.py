@@ -88,7 +88,7 @@ class LoadedKernels:
 
     def _launch_rule(self, key: Key) -> LaunchRule | None:
         """Return the rule by which a kernel is launched without brackets, None if the manifest states none."""
-        from hatch_cuda_kernels.store import LaunchRule, find_rule  # few kernels are called so
+        from hatch_cuda_kernels.store import LaunchRule, find_rule  # few kernels have a rule
 
         name, module, _ = key
         reader = self._reader()
@@ -96,13 +96,13 @@ class LoadedKernels:
         return find_rule(map(LaunchRule.from_json, reader.module(kernel.module).launch), name)
 
     def forget(self, kernel: Kernel) -> None:
-        """Keep a kernel no longer; whoever has it can go on using it."""
+        """Drop a kernel. Who has it can still use it."""
         _drop(self._kernels, kernel)
         for by_name in [*self._by_name.values()]:
             _drop(by_name, kernel)
 
     def lookup(self, get_kernel: Callable[..., Kernel]) -> Callable[..., Kernel]:
-        """Return a faster ``Store.get_kernel``: dictionary accesses for a loaded kernel, ``get_kernel`` for others."""
+        """Return a faster ``Store.get_kernel``: two look-ups for a loaded kernel, ``get_kernel`` for any other."""
         kernels, driver, found = self._by_name, cuda(), find_accelerator()
         if found is not None:
             return found.module.Lookup(found.context_id, kernels, get_kernel, "hits").look_up  # type: ignore[no-any-return]  # its class is in C
@@ -119,7 +119,7 @@ class LoadedKernels:
                 return kernel
             return get_kernel(name, module=module, policy=policy)
 
-        look_up.__qualname__ = "Store.get_kernel"  # what it is called where it is called wrongly, as the first time
+        look_up.__qualname__ = "Store.get_kernel"  # for messages about wrong arguments
         return look_up
 
     def stats(self) -> tuple[KernelStats, ...]:
@@ -135,7 +135,7 @@ def _drop(table: dict[T, Kernel], kernel: Kernel) -> None:
 
 
 class InstanceInfo(NamedTuple):
-    """How many instances are remembered, and how often ``instantiate`` found what it was asked for."""
+    """How many instances the store keeps, and how often ``instantiate`` found one."""
 
     capacity: int
     size: int
@@ -145,7 +145,7 @@ class InstanceInfo(NamedTuple):
 
 
 class InstanceCache:
-    """The most recently used instances of a store: a hit renders nothing and looks nothing up. Thread-safe."""
+    """The most recently used instances of a store. A hit fills in no pattern and looks nothing up. Thread-safe."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class InstanceCache:
 
     def get(self, template: str, arguments: dict[str, Any]) -> Kernel:
         """Return the instance of a listed pattern, loaded for the current context; see ``Store.instantiate``."""
-        # 1, 1.0 and True are equal, but different template arguments.
+        # 1, 1.0 and True are equal, but not as template arguments.
         key = template, frozenset((name, value.__class__, value) for name, value in arguments.items())
         with self._lock:
             known = self._kernels.get(key)
@@ -190,7 +190,7 @@ class InstanceCache:
                 evicted.append(self._kernels.popitem(last=False)[1])
                 self._evictions += 1
         for old in evicted:
-            if not self._reader.find(normalize_name(old.name)):  # there are only so many that are listed
+            if not self._reader.find(normalize_name(old.name)):  # the number of listed ones is fixed
                 self._forget(old)
 
     def info(self) -> InstanceInfo:
@@ -231,7 +231,7 @@ def _cpp(value: Any) -> str:
 
 
 class KernelStats(NamedTuple):
-    """Where a kernel loaded for a context came from, how long it took, and how often it was requested again."""
+    """Where a kernel came from in one context, how long its load took, and how often it was requested again."""
 
     kernel: str
     context_id: int

@@ -77,7 +77,7 @@ class Outputs(NamedTuple):
     def avals(self, args: Mapping[str, Any]) -> list[jax.ShapeDtypeStruct]:
         """Return shape and dtype of each result, for the arguments of a call by name.
 
-        Raises InputError for a description that is none, ArgumentError for a dtype that the kernel does not write.
+        Raises InputError for an invalid description, ArgumentError for a dtype that the kernel does not write.
         """
         return [self._aval(parameter, args) for parameter in self.results]
 
@@ -124,7 +124,7 @@ def check_dtype(what: str, kernel: str, parameter: Parameter, array: Any) -> Non
 def _positions(
     kernel: str, division: Division, results: Sequence[Parameter], aliases: Mapping[str, str]
 ) -> dict[int, int]:
-    """Return aliases by position. Raises InputError for a name that is no array, or no output."""
+    """Return aliases by position. Raises InputError for a name that is not an array, or not an output."""
     arrays, outputs = ([parameter.name for parameter in some] for some in (division.arrays, results))
     for name, output in aliases.items():
         if name not in arrays:
@@ -134,7 +134,7 @@ def _positions(
     return {arrays.index(name): outputs.index(output) for name, output in aliases.items()}
 
 
-#: Raised when names or texts get another meaning: programs kept on disk must not meet a handler that reads them anew.
+#: Raised when names or texts change their meaning: programs on disk must not meet a handler that reads them otherwise.
 _VERSION: Final = "1"
 _AXES: Final = ("y", "z")
 #: Most blocks of a grid on the axes y and z (CUDA C++ Programming Guide, "Technical Specifications").
@@ -207,7 +207,7 @@ class JaxCall:
             raise ArgumentError(f"{self._kernel.name}{self.__signature__}: {error}") from None
 
     def _array(self, index: int, given: Mapping[str, Any]) -> jax.Array:
-        """Return the argument for a pointer. Raises ArgumentError for what is no array, or of another dtype."""
+        """Return the argument for a pointer. Raises ArgumentError unless it is an array of a dtype that fits."""
         parameter = self._outputs.division.arrays[index]
         value, what = given[parameter.name], self._what(parameter)
         if not (hasattr(value, "shape") and hasattr(value, "dtype")):

@@ -9,8 +9,8 @@ one attribute of a call. XLA's own scalar attributes lack float16 and half of ui
 them at each call; a text is compared with those it has met. It holds nothing of this process, because compiled programs
 are kept on disk, too.
 
-A call in progress has a slot to write to. Slots are kept by thread, and so is Python's state of the thread: XLA's
-threads are none of Python's, and to make and destroy their state at each call takes 13 us, thirty times as long as to
+A call in progress has a slot to write to. Slots are kept by thread, and so is Python's state of the thread: Python did
+not start XLA's threads, and to make and destroy their state at each call would take 13 us, thirty times as long as to
 enter.
 """
 
@@ -296,7 +296,7 @@ class Handler:
         return make_error(CallFrame.from_address(address), error)
 
     def _otherwise(self, address: int) -> int | None:
-        """Do what is asked with care. Raises nothing: what leaves a callback is printed, and taken for success."""
+        """Do what is asked with care. Raises nothing: Python would print the error, and XLA would not see it."""
         frame = CallFrame.from_address(address)
         try:
             if not answer_metadata(frame):

@@ -35,14 +35,14 @@ class Registered(NamedTuple):
 
 _Callback: Final = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
 _lock: Final = threading.Lock()
-#: By scope, name and platform; for ever.
+#: By scope, name and platform. Nothing is ever removed.
 _REGISTERED: Final[dict[tuple[str, str, str], Registered]] = {}
 
 
 def register(name: str, scope: str, passing: Passing, target: LaunchTarget) -> Registered:
-    """Register a handler, or return the one that is.
+    """Return the handler of a name, which is registered the first time.
 
-    ``scope`` says whose kernel it is: for another one of the same name, the name is extended.
+    ``scope`` says whose kernel it is. For another kernel of the same name, the name is extended.
     """
     with _lock:
         known = _REGISTERED.get(key := (scope, name, target.platform))

@@ -46,7 +46,7 @@ class Operation(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """What ``torch.library.register_autograd`` is told of an operator."""
+    """The gradient of an operator, for ``torch.library.register_autograd``."""
 
     name: str
     inputs: tuple[str, ...]
@@ -57,7 +57,7 @@ class Gradient(NamedTuple):
 
     @classmethod
     def make(cls, forward: Functional, backward: Backward | Operation) -> Gradient:
-        """Return the gradient of an operator. Raises InputError for a name that is nothing of the forward's."""
+        """Return the gradient of an operator. Raises InputError for a name that the forward operator does not have."""
         inputs = tuple(argument.name for argument in forward.arguments)
         outputs = tuple(output.argument.name for output in forward.outputs)
         function = backward if callable(backward) else _of_operation(forward.name, inputs, backward)
@@ -81,7 +81,7 @@ class Gradient(NamedTuple):
         ctx.numbers = {name: value for name, value in kept.items() if name not in tensors}
 
     def __call__(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """Return the gradient of each input, None for one that has none. Raises InputError for one that is not."""
+        """Return the gradient of each input, or None for one without. Raises InputError for any other gradient."""
         known = dict(zip(ctx.tensor_names, ctx.saved_tensors, strict=True)) | ctx.numbers
         for name, grad in zip(self.outputs, grads, strict=True):
             known[f"{_GRAD}{name}"] = grad.contiguous()
@@ -137,7 +137,7 @@ class _Output(NamedTuple):
 
     argument: Argument
     make: Callable[..., torch.Tensor]
-    """Allocates it; what is no copy is not initialised."""
+    """Allocates it, uninitialised unless it is a copy."""
     wanted: tuple[str, ...]
     """The inputs that this takes."""
 
@@ -146,7 +146,7 @@ class Functional:
     """An operator that takes a kernel's arguments without those it only writes to, and returns all it writes to."""
 
     def __init__(self, launch: OperatorLaunch, like: Mapping[str, Like]) -> None:
-        """Raise InputError unless every written tensor is like something that there is."""
+        """Raise InputError unless ``like`` names every written tensor, and only tensors that exist."""
         self._launch = launch
         self.name = f"{launch.name}_functional"
         written = {argument.name: argument for argument in launch.arguments if argument.is_written}

@@ -1,7 +1,7 @@
-"""What operators do: launch a kernel with checked tensors, or, while torch traces, check them only.
+"""What operators do: launch a kernel with checked tensors, or only check them while torch traces.
 
-The function for ``saxpy(y, x, n, a)`` reads as below: a call of an operator costs microseconds in torch, and this shall
-not add another one. Only positions get into its text. An operator of several kernels finds the one for ``a0.dtype,
+The function for ``saxpy(y, x, n, a)`` reads as below. A call costs microseconds in torch, and this must not add
+another one. Only positions get into its text. An operator of several kernels finds the one for ``a0.dtype,
 a1.dtype`` in place of None; the dtypes of a single kernel are checked by its launch.
 
     def run(a0, a1, a2, a3):
@@ -11,7 +11,7 @@ a1.dtype`` in place of None; the dtypes of a single kernel are checked by its la
         (known.get(kind) or find(kind, (a0, a1, a2, a3)))(a0, a1, a2, a3)
         changed((a0,))
 
-An out-of-place operator writes to new tensors only, which nobody has seen: its launch leaves the last line out.
+An out-of-place operator writes only to new tensors, so its launch leaves the last line out.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Choice(NamedTuple):
         return tuple(dtypes and dtypes[:1] for dtypes in self.dtypes)
 
     def is_apart(self, other: Choice) -> bool:
-        """Return whether no tensors are both kernels' own."""
+        """Return whether no tensors have the own dtypes of both kernels."""
         pairs = zip(self.own, other.own, strict=True)
         return any(one is not None and two is not None and one != two for one, two in pairs)
 
@@ -90,7 +90,7 @@ def dtypes_of(argument: Argument) -> tuple[torch.dtype, ...] | None:
 
 
 class OperatorLaunch:
-    """The launches of one operator, whose tensors must be contiguous unless the kernel is told their strides."""
+    """The launches of one operator. Its tensors must be contiguous unless the kernel takes strides."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class OperatorLaunch:
             self._sizes[name](dict(zip(names, args, strict=True)))
 
     def _choice(self, args: Sequence[Any]) -> Choice:
-        """Return the kernel for tensors, fake ones included. Raises ArgumentError if there is none."""
+        """Return the kernel for tensors, fake ones included. Raises ArgumentError if no kernel takes them."""
         given = [None if args[at] is None else args[at].dtype for at in self._tensors]
         for choice in self._choices:
             if _fit(given, choice.own):

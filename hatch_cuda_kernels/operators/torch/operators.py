@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TorchOptions(TypedDict, total=False):
-    """What an operator has besides its kernel. Each is by the operator's name."""
+    """What operators have besides their kernels, each by the operator's name."""
 
     functional: Mapping[str, Mapping[str, Like]] | Iterable[str]
     """What each written tensor is like, for an out-of-place operator: an input by name, a function of inputs that
@@ -38,7 +38,7 @@ class TorchOptions(TypedDict, total=False):
     optional: Mapping[str, Iterable[str]]
     """The pointers that may be None."""
     strided: Iterable[str]
-    """The operators whose kernels are told strides: their tensors need not be contiguous."""
+    """The operators whose kernels take strides: their tensors need not be contiguous."""
 
 
 def check_names(option: str, given: Iterable[str], operators: Collection[str], left_out: Mapping[str, str]) -> None:
@@ -58,7 +58,7 @@ def check_names(option: str, given: Iterable[str], operators: Collection[str], l
 def functional_of(
     option: Mapping[str, Mapping[str, Like]] | Iterable[str], launch: OperatorLaunch
 ) -> Mapping[str, Like]:
-    """Return what the written tensors of an operator are like; nothing if it shall have no out-of-place variant."""
+    """Return what the written tensors of an operator are like; nothing without an out-of-place variant."""
     if isinstance(option, Mapping):
         return option.get(launch.name, {})
     written = [argument.name for argument in launch.arguments if argument.is_written]
@@ -124,7 +124,7 @@ def make_operators(
 def _named(
     kernels: Iterable[RuledKernel], optional: Mapping[str, Iterable[str]], left_out: dict[str, str]
 ) -> dict[str, _Kernels]:
-    """Return the operators by name. Those that can have none are added to ``left_out``.
+    """Return the operators by name. Kernels that can have none are added to ``left_out``.
 
     Raises InputError for two kernels whose operators would have one name.
     """
@@ -148,7 +148,7 @@ def _named(
 
 
 def _joined(instances: list[_Kernels]) -> _Kernels | None:
-    """Return the instances of a template as one operator; None if tensors do not tell which one is meant."""
+    """Return the instances of a template as one operator, or None if dtypes do not tell them apart."""
     choices = tuple(choice for found in instances for choice in found.choices)
     kinds = {tuple(argument._replace(text="", dtypes=()) for argument in found.arguments) for found in instances}
     if len(kinds) > 1 or not all(one.is_apart(other) for one, other in combinations(choices, 2)):
@@ -206,7 +206,7 @@ class _Registry:
         )
 
     def add_functional(self, name: str) -> None:
-        """Register the out-of-place operator, if there shall be one. Raises InputError for what does not fit."""
+        """Register the out-of-place operator if the options ask for one. Raises InputError for a misfit."""
         like = functional_of(self._functional, self._launches[name])
         backward = self._backward.get(name)
         if not like:

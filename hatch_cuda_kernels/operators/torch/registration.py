@@ -1,8 +1,8 @@
-"""What is registered with torch in this process: each operator once, by a library of its own that is kept.
+"""Operators that this process has registered with torch, each once, by a library that is kept.
 
 Compiled functions call an operator straight, not through torch's dispatcher, which takes longer than a launch. Torch's
-compiler has a table of the operators that it writes code of their own for. It is filled in once the compiler is
-imported, which takes seconds, and while an operator is traced, which comes before its code is written. Compiled code
+compiler has a table of operators for which it writes other code. An operator enters it while it is traced, which comes
+before its code is written, and only once the compiler is imported, which takes seconds. Compiled code
 calls what is an attribute of the operator, so code that torch keeps on disk works in other processes, too. None of this
 is part of torch's public interface: where a release has anything else, calls go through the dispatcher.
 """
@@ -63,7 +63,7 @@ def _write_call(node: Any, write_line: Callable[[str], None]) -> None:
 def batching_rule(name: str, arguments: Sequence[Argument], call: Callable[..., Any]) -> Callable[..., Any]:
     """Return the rule for ``torch.library.register_vmap``; ``call`` is the operator itself.
 
-    It raises ArgumentError for a tensor that is written to without having the batch.
+    The rule raises ArgumentError for a tensor that is written to but does not have the batch.
     """
     written = [index for index, argument in enumerate(arguments) if argument.is_written]
 
@@ -96,7 +96,7 @@ def _one(
 
 
 class Definition(NamedTuple):
-    """All that torch is told of one operator."""
+    """What torch needs to know of one operator."""
 
     name: str
     schema: str
@@ -121,7 +121,7 @@ _REGISTERED: Final[dict[str, _Defined]] = {}
 
 
 def register(namespace: str, definition: Definition, device_key: str) -> Any:
-    """Return the operator, registered unless it is already, in the place of an earlier one of the same store.
+    """Return the operator, which replaces an earlier one of the same store unless that does the same.
 
     Raises InputError for a name that another store or library has.
     """

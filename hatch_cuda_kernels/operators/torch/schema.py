@@ -1,4 +1,4 @@
-"""What torch is told of a kernel: an operator's name and its arguments, in torch's own words."""
+"""The schema of an operator: its name and arguments in torch's words."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cached_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield the recorded compile of the source for this device, or the reason that there is none."""
+    """Yield the recorded compile of the source for this device, or why none is recorded."""
     try:
         recalled = request.source.recalled_key(request.arch, request.instance)
         found = None if recalled is None else recorded(request, recalled)

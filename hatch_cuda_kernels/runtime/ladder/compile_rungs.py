@@ -39,7 +39,7 @@ _NOTICEABLE: Final = 1.0
 
 
 class Notice:
-    """The log of one request's compile, if it needs one."""
+    """The log of one request's compile."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -81,7 +81,7 @@ def _why(request: Request) -> str:
 
 
 def recorded_or_made(request: Request, key: str, make: Callable[[Notice], Entry]) -> Image:
-    """Make an image and record it, unless another process is doing so; tell the user, in the notice, whether it was."""
+    """Make an image and record it, unless another process does so. The notice says whether it was recorded."""
     notice = Notice(request)
     entry, made = open_cache().get_or_make(key, lambda: make(notice))
     image = image_of(entry, "jitted" if made else "cached")
@@ -135,7 +135,7 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
 
 
 def _compiler_refusal(request: Request) -> str | None:
-    """Return why this request is not compiled here, or None. Raises StoreError for damage of what would be."""
+    """Return why this request cannot be compiled here, or None. Raises StoreError for damaged sources."""
     from hatch_cuda_kernels.compiler.toolchain import (
         current_toolchain,
         supports_arch,  # off the cached path
@@ -148,7 +148,7 @@ def _compiler_refusal(request: Request) -> str | None:
         request.source.check()
         return None if supports_arch(arch, toolchain.release) else f"NVRTC {toolchain.nvrtc} does not know {arch}"
     except InputError as error:
-        request.source.check()  # what is wrong with the source may be wrong in the index alone
+        request.source.check()  # the fault may be in the index alone
         return reason_of(error)
     except ToolchainError as error:
         return reason_of(error)
@@ -286,7 +286,7 @@ class _Finish(NamedTuple):
 
 
 def finished_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield the CUBIN that was made, or would be made, of each prebuilt PTX or LTO-IR that suits the device."""
+    """Yield the CUBIN that exists, or that would be made, for each prebuilt PTX or LTO-IR that suits the device."""
     for record, arch in _inputs(request):
         yield from _Finish(request, record, arch).candidates()
 
@@ -304,7 +304,7 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
 
 
 def _tools(record: ImageRecord) -> Iterator[_Tool]:
-    """Yield what there is to finish an image, best first: a ptxas that can read it, and nvJitLink in any case."""
+    """Yield the tools that can finish an image, best first: a ptxas that can read it, then nvJitLink."""
     if record.kind == "ptx":
         yield from _assemblers(record.ptx_isa)
     from hatch_cuda_kernels.compiler.toolchain import nvjitlink_version  # a large library

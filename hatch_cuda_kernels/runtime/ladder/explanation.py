@@ -1,4 +1,4 @@
-"""Explains the ladder's choice: every candidate with its reason, and the one chosen."""
+"""The explanation of a choice: every candidate with its reason, and the chosen one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The ladder for one kernel: every candidate in order, and the one chosen."""
+    """Every candidate for one kernel in order, and the chosen one."""
 
     kernel: str
     arch: SmArch
@@ -27,11 +27,11 @@ class Explanation:
     chosen: Candidate | None
     candidates: tuple[Candidate, ...]
     fixes: tuple[str, ...]
-    """What would help, if nothing was chosen."""
+    """What you can do if nothing was chosen."""
     parameters: tuple[Parameter, ...] = ()
-    """What the kernel takes, where the store tells it."""
+    """The kernel's parameters, if the store knows their types."""
     notes: tuple[str, ...] = ()
-    """What else there is to know of the module."""
+    """Other facts about the module, such as what was cut of its sources."""
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
@@ -59,8 +59,7 @@ class Explanation:
 def explain(request: Request, take: Callable[[Image], object] | None) -> Explanation:
     """Return every candidate and the first accepted one; compiles nothing.
 
-    With ``take``, which raises ImageRefusedError, the driver is asked about what the table accepts, up to the first
-    image it takes.
+    With ``take``, which raises ImageRefusedError, the driver is asked about each accepted image until it takes one.
     """
     considered = tuple(_candidates(request) if take is None else _settled(request, take))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)

@@ -1,4 +1,4 @@
-"""The policies, and whether compiling at run time is allowed at all.
+"""Policies, and whether compiling at run time is allowed.
 
 ``open_store`` may import this before the driver starts, so it imports nothing that takes time.
 """

@@ -1,4 +1,4 @@
-"""What the ladder is asked: this kernel, for such a device and driver, under such a policy."""
+"""A request: a kernel, for a device and a driver, under a policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """One question to the ladder."""
+    """What the ladder is asked for: an image of this kernel."""
 
     reader: StoreReader
     kernel: KernelLine

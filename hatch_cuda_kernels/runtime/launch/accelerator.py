@@ -1,6 +1,6 @@
-"""The optional compiled accelerator: the usual launch in C, in a distribution of its own (see ``accelerator/``).
+"""The optional accelerator: launch functions in C, in another distribution (see ``accelerator/``).
 
-Nothing depends on it: where it is not installed, or does not fit, Python does the same.
+Nothing depends on it: Python does the same where it is not installed or does not fit.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from hatch_cuda_kernels.driver import check, cuda
 from hatch_cuda_kernels.environment import ACCELERATOR
 from hatch_cuda_kernels.errors import DriverError
 
-#: Of the calls between here and there (accelerator.h).
+#: The version of the calls between this package and the extension (accelerator.h).
 _PROTOCOL: Final = 2
-#: The version of cuCtxGetId and cuLaunchKernelEx that is called there, by the CUDA that it came with.
+#: The CUDA that brought the versions of cuCtxGetId and cuLaunchKernelEx that the extension calls.
 _CUDA: Final = 12000
-#: Set to anything but 0, the bindings call the driver's functions for default streams that each thread has of its own.
+#: If this is set to anything but 0, the bindings use a default stream for each thread.
 _OWN_DEFAULT_STREAMS: Final = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 
@@ -34,9 +34,9 @@ class Accelerator(NamedTuple):
 
 
 def find_accelerator() -> Accelerator | None:
-    """Return the accelerator, None where Python is to launch.
+    """Return the accelerator, or None where Python launches.
 
-    That is also where torch does not offer its tensors to C (before 2.10): Python reads those faster.
+    Python also launches where torch does not offer its tensors to C (before 2.10): it reads them faster.
     """
     found = _found()
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
@@ -52,7 +52,7 @@ def learn(*classes: type) -> None:
 
 
 def accelerator_state() -> str:
-    """Return whether the accelerator is used, in words for the user."""
+    """Return the accelerator's version, or why it is not used, for the user."""
     if _is_off():
         return f"off ({ACCELERATOR}=0)"
     if not _has_gil():

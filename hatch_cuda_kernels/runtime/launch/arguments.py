@@ -1,7 +1,7 @@
 """A kernel's parameters: how arguments are read, checked and laid out in the parameter buffer.
 
-A launch packs by ``struct``, which range-checks numbers itself (see ``launch``); only what it rejects comes here again
-to be explained. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
+A launch packs by ``struct``, which checks the range of numbers (see ``codegen``). What it rejects is converted here
+once more, for the message. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ _STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 
 
 class Packing(NamedTuple):
-    """How one parameter's arguments are read and packed. Equal ones, whatever their kernels call them, are shared."""
+    """How the arguments for a parameter are read and packed. Parameters of the same type share it."""
 
     code: str
     """struct's."""
     size: int
     alignment: int
     words: str
-    """What is expected, where no C++ type says so."""
+    """What messages call the parameter if its C++ type is not known."""
     may_be_pointer: bool
     element: Element = ANYTHING
     """What a pointer points to."""
@@ -172,8 +172,9 @@ def _by_value_reader(size: int) -> Reader:
     return read
 
 
-#: Of where a kernel's parameters begin, on every architecture (0x210 for compute capability 9.0). What is aligned to
-#: more, such as a tensor map, the kernel finds elsewhere than where a buffer that begins at 0 would have it.
+#: The alignment of the place where a kernel's parameters begin, on every architecture (0x210 for compute capability
+#: 9.0). The kernel expects a parameter with a larger alignment, such as a tensor map, elsewhere than in a buffer that
+#: begins at 0.
 _BASE_ALIGNMENT: Final = 16
 #: Signatures that are remembered; few programs have more.
 _MOST_SIGNATURES: Final = 512

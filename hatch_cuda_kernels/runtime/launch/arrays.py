@@ -1,11 +1,11 @@
 """Addresses, devices and streams of any library's arrays, without importing any framework.
 
-What can be passed for a pointer falls into families, by type; each new type is examined once. Which library was
-imported when plays no part: a family is chosen by what the argument itself offers.
+Arguments for pointers fall into families by their type. Each new type is examined once, by what it offers: the order
+in which libraries were imported does not matter.
 
-Torch tensors are the usual argument, which the generated launch functions read themselves. The names that those read
-tensors by are filled in when the first tensor arrives, for torch is whole by then. Other arrays offer the array
-interface or DLPack (dlpack.h).
+Torch tensors are the usual argument, and the generated launch functions read them without a call from here. They get
+torch's functions when the first tensor arrives, since torch is imported completely by then. Other arrays offer the
+array interface or DLPack (dlpack.h).
 """
 
 from __future__ import annotations
@@ -158,14 +158,14 @@ def _reason(tensor: Any) -> str:
 
 
 def _oddity(tensor: Any) -> str | None:
-    """Return why a tensor has no memory of its own, or another value than its memory."""
+    """Return why a tensor has no memory, or a value that its memory does not have."""
     torch = sys.modules["torch"]
     return next((reason for test, reason in _ODDITIES.items() if test(torch, tensor)), None)
 
 
 _TRACED: Final = "while torch traces, call the kernel as an operator: store.torch_ops(...)"
 _LAYOUT: Final = "has no single block of elements; pass its .values(), or .to_dense()"
-#: What a tensor may be instead of a block of memory, the first that holds, and what to do about it.
+#: Tests of tensors that are no block of memory, each with what to do. The first that is true counts.
 _ODDITIES: Final[dict[Callable[[Any, Any], bool], str]] = {
     lambda _, tensor: "FakeTensor" in {kind.__name__ for kind in type(tensor).__mro__}: (
         f"a fake tensor has no memory; {_TRACED}"
@@ -287,18 +287,18 @@ Address: TypeAlias = "Callable[[Any, int, Found, Element], Any]"
 
 
 def _as_it_is(_: Any) -> None:
-    """Find nothing wrong with what has no ways of being unusable."""
+    """Accept an argument of a family whose addresses are always those of its elements."""
 
 
 class Family(NamedTuple):
-    """What is known of the arguments of a type that are passed for a pointer."""
+    """How arguments of one type are read that are passed for a pointer."""
 
     address: Address
     """Gives the address. Raises UnusableError, or as such ElsewhereError or MismatchError."""
     device: Callable[[Any], int | None]
-    """The device's ordinal; None for what is on no device in particular."""
+    """Gives the device's ordinal, or None for an argument on no particular device."""
     examine: Callable[[Any], None] = _as_it_is
-    """Raises UnusableError for what has an address, but not that of its elements; launches in a hurry do not ask."""
+    """Raises UnusableError if the address is not that of the elements. The fast way of a launch does not call this."""
 
 
 def read_address(arg: Any, ordinal: int, found: Found, element: Element = ANYTHING) -> int:
@@ -334,7 +334,7 @@ def family(arg: Any) -> Family:
 
 
 def _nowhere(_: Any) -> None:
-    """Answer for what is on no device in particular."""
+    """Return None: the argument is on no particular device."""
 
 
 def _family_of(arg: Any) -> Family:
@@ -359,7 +359,7 @@ def _integer_address(value: Any, *_: Any) -> int:
 
 
 def current_streams(args: Sequence[Any]) -> list[Callable[[int], int]]:
-    """Return what tells the current stream on a device of each framework that owns an argument, torch first."""
+    """Return a function for each framework that owns an argument, torch first: device to current stream."""
     found: list[Callable[[int], int]] = []
     args = [arg.array if isinstance(arg, TensorMap) else arg for arg in args]
     if any(map(is_tensor, args)):
@@ -447,7 +447,7 @@ def _host_address(array: Any, _: int, __: Found, element: Element) -> int:
 
 
 def _dlpack_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
-    """Read an address by DLPack. The memory may be the capsule's alone, which is therefore kept."""
+    """Read an address by DLPack. The capsule may own the memory, so it is kept."""
     device = dlpack_device(array)
     if device not in {None, ordinal}:
         raise ElsewhereError(device, ordinal)

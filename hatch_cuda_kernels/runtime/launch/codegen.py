@@ -1,4 +1,4 @@
-"""The launch function of a kernel, generated for its signature: every tenth of a microsecond counts.
+"""Launch functions, generated for a signature: every tenth of a microsecond counts.
 
 Where the accelerator is installed, functions in C take its place (see ``compiled_bind``); they do what these do.
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.arguments import Packing, Signature
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
 
-    #: What a function is bound to: its name in errors; by context id, ordinal, function and configurations; a stated
-    #: stream; two ways out.
+    #: What a function is bound to: its name in errors; ordinal, function and configurations by context id; a stated
+    #: stream; what it calls in unusual cases, and what it calls if the driver refuses.
     Bind = Callable[[str, dict[int, Any], int | None, Callable[..., None], Callable[..., None]], Callable[..., None]]
 
 Kind = Literal["current", "stated", "fresh"]
@@ -79,11 +79,11 @@ _BINDS: Final[dict[tuple[tuple[Packing, ...], Kind], Bind]] = {}
 
 
 def bind_for(signature: Signature, kind: Kind) -> Bind:
-    """Return what makes launch functions for a signature; all kernels share it.
+    """Return what makes launch functions for a signature. All kernels with that signature share it.
 
-    They go to the arrays' ``current`` stream, or to a ``stated`` one. Those for ``fresh`` shapes go to the current one,
-    too, and take the sizes of a launch as their first argument instead of being bound to a shape.
-    A buffer belongs to one launch at a time, because the bindings release the GIL during the driver's call.
+    The functions launch on the arrays' ``current`` stream or on a ``stated`` one. Those for ``fresh`` shapes launch on
+    the current one and take the sizes as their first argument. The bindings release the GIL during the driver's call,
+    so a buffer belongs to one launch at a time.
     """
     key = signature.packings, kind
     known = _BINDS.get(key)
@@ -96,7 +96,7 @@ def bind_for(signature: Signature, kind: Kind) -> Bind:
 
 
 def forget_signatures() -> None:
-    """Forget all functions, which are made for one driver module."""
+    """Forget all functions: each is made for one driver module."""
     _BINDS.clear()
 
 
@@ -161,7 +161,7 @@ def _value(index: int, parameter: Packing) -> str:
 
 
 def compiled_bind(signature: Signature, *, takes_sizes: bool) -> Callable[..., Callable[..., None]] | None:
-    """Return what makes launch functions for a signature, None without the accelerator, or if it is beyond it."""
+    """Return what makes launch functions in C, or None without the accelerator or beyond its limits."""
     found = find_accelerator()
     packings, size = signature.packings, signature.layout.size
     if found is None or not _is_within(found.module, packings, size):
@@ -187,10 +187,10 @@ def compiled_bound(
     elsewhere: Callable[[], None],
     refuse: Callable[[Any, int | None], None],
 ) -> Callable[[], None] | None:
-    """Return the launch function of bound arguments, None without the accelerator.
+    """Return the launch function of bound arguments, or None without the accelerator.
 
-    ``library`` is a class of arrays whose library's current stream is taken. What lies at the addresses in ``config``
-    and ``slot`` must live as long as ``elsewhere``.
+    The launch takes the current stream of the library that has the class ``library``. The memory that ``config`` and
+    ``slot`` point to must live as long as ``elsewhere``.
     """
     found = find_accelerator()
     if found is None:
@@ -209,7 +209,7 @@ def _refuse(refuse: Callable[..., None], *given: Any) -> None:
 
 
 def _is_within(module: Any, packings: tuple[Packing, ...], size: int) -> bool:
-    """Return whether the accelerator packs such parameters. It knows no half, which only kernels without types have."""
+    """Return whether the accelerator packs such parameters. Only kernels without types have halves, which it lacks."""
     return (
         size <= module.MOST_BYTES
         and len(packings) <= module.MOST_PARAMETERS

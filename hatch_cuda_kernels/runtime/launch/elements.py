@@ -9,10 +9,10 @@ from hatch_cuda_kernels.signature import lanes_of
 if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
-#: What goes on from wherever an argument is read: it is not the argument's fault, and to read it once more, in another
-#: way, would only take longer. A recursion would end at none of its levels.
+#: Errors that are not the argument's fault. Nothing catches them where an argument is read: to read it again in
+#: another way would not help, and a recursion would not end.
 FATAL: Final = (MemoryError, RecursionError)
-#: Of an array that says which of its elements count.
+#: Why an array that says which of its elements count cannot be passed.
 MASKED: Final = "it has a mask, which a kernel does not see; pass the data and the mask as two arguments"
 
 
@@ -60,10 +60,10 @@ _SWAPPED, _TIMES = "big-endian ", " x "
 
 
 class Element(NamedTuple):
-    """What a pointer points to, as far as arrays can be told whether they fit."""
+    """What a pointer points to: which arrays fit it."""
 
     dtypes: tuple[str, ...] = ()
-    """What the elements may be called; anything if it is empty."""
+    """The names of dtypes that fit; if it is empty, all fit."""
     is_written: bool = False
     """Whether the kernel may write to it."""
     typestrs: frozenset[str] = frozenset()
@@ -82,7 +82,7 @@ class Element(NamedTuple):
         return cls(parameter.dtypes, is_written, frozenset(typestrs), _several(lane, count) if count > 1 else "")
 
     def check(self, word: str | None, what: str) -> None:
-        """Raise MismatchError for elements of another kind, unless no C++ type is known that they would be."""
+        """Raise MismatchError for elements of another type, unless they are of no known C++ type."""
         if self.dtypes and word and word not in self.dtypes and word != self.vector and _is_known(word):
             raise MismatchError(f"{what}{word}")
 
@@ -98,7 +98,7 @@ ANYTHING: Final = Element()
 
 
 def is_masked(array: Any, interface: dict[str, Any]) -> bool:
-    """Return whether an array says which of its elements count. Those of ``numpy.ma`` do not by their interface."""
+    """Return whether an array says which of its elements count. The interface of ``numpy.ma`` does not tell."""
     if interface.get("mask") is not None:
         return True
     is_of_numpy = any(kind.__module__.startswith("numpy.ma") for kind in type(array).__mro__)
@@ -106,7 +106,7 @@ def is_masked(array: Any, interface: dict[str, Any]) -> bool:
 
 
 def word_of_typestr(typestr: str) -> str | None:
-    """Return what a type of the array interface is called here; None for one that is no type of C++."""
+    """Return the name of a type of the array interface, or None if C++ has no such type."""
     if typestr in _OBJECTS:
         return "Python objects"
     word = _BY_TYPESTR.get(typestr[1:]) or _OF_HOSTS.get(typestr[1:])
@@ -114,28 +114,28 @@ def word_of_typestr(typestr: str) -> str | None:
 
 
 def word_of_numpy(dtype: Any) -> str | None:
-    """Return what a dtype of numpy is called here; None for one that is no type of C++."""
+    """Return the name of a dtype of numpy, or None if C++ has no such type."""
     return word_of_typestr(dtype.str) or (dtype.name if dtype.name in _OWN_NAMES else None)  # of ml_dtypes
 
 
 def word_of_dlpack(code: int, bits: int, lanes: int) -> str | None:
-    """Return what an element type of DLPack is called here; None for one that is no type of C++."""
+    """Return the name of an element type of DLPack, or None if C++ has no such type."""
     word = _BY_DLPACK.get((code, bits)) or _OF_HOSTS.get((code, bits))
     return word if word is None or lanes == 1 else _several(word, lanes)
 
 
 def _several(word: str, count: int) -> str:
-    """Return what elements of several numbers each are called."""
+    """Return the name of elements of several numbers each."""
     return f"{word}{_TIMES}{count}"
 
 
 def _is_known(word: str) -> bool:
-    """Return whether elements are told from those of the types that C++ has."""
+    """Return whether a name is that of elements that C++ has a type for, or of elements that fit no kernel."""
     plain = word.removeprefix(_SWAPPED).partition(_TIMES)[0]
     return word == "Python objects" or plain in WORDS or plain in _OF_HOSTS.values()
 
 
 def type_name(array: Any) -> str:
-    """Return what the type of an array is called in messages."""
+    """Return the name of an array's type, for messages."""
     kind = type(array)
     return f"{kind.__module__}.{kind.__qualname__}"

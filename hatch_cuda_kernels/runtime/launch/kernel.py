@@ -1,4 +1,4 @@
-"""A kernel of a store: launched with checked arguments, on the device and the stream of its arrays."""
+"""A kernel of a store. Launches check their arguments and go to the device and the stream of the arrays."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Kernel(PerContext):
-    """One kernel, whatever the context. ``kernel[grid, block](*args)`` launches it where its arrays are.
+    """One kernel, for all contexts. ``kernel[grid, block](*args)`` launches it where its arrays are.
 
-    It is loaded for a context when it is first used there; ``image``, ``handle``, ``context_id`` and ``ordinal`` are
-    those of the current context.
+    The first use in a context loads it there; ``image``, ``handle``, ``context_id`` and ``ordinal`` are those of the
+    current context.
     """
 
     __slots__ = ("_find_rule", "_known", "_launches", "_ruled", "hits")
@@ -49,7 +49,7 @@ class Kernel(PerContext):
             if len(launch) != 4:  # to look a stream object up would take longer than to read its handle
                 return self._known[launch]
         except (KeyError, TypeError):  # TypeError: a list among the sizes, or no tuple
-            pass  # so that no error of what follows has this one as its context
+            pass  # so that later errors do not have this one as their context
         return self._launches.of_brackets(launch)
 
     def __call__(self, *args: Any, **named: Any) -> None:
@@ -85,9 +85,9 @@ class Kernel(PerContext):
     def bind(self, grid: Dim, block: Dim, args: Sequence[Any], **options: Unpack[LaunchOptions]) -> Callable[[], None]:
         """Return a function that launches with these arguments, checked and packed now.
 
-        It keeps the arrays and the stream's object alive, whatever becomes of ``args``. It launches in the context of
-        now, on the stream that is current at each call, unless one is stated. Raises what ``launch`` raises; the
-        function raises StaleKernelError once its context is gone, for so are the arrays.
+        It keeps the arrays and the stream alive. It launches in the context that is current now, on the stream that is
+        current at each call, unless you state one. Raises what ``launch`` raises. The function raises StaleKernelError
+        once its context is gone, because the arrays are gone, too.
         """
         from hatch_cuda_kernels.runtime.launch.launch import bind_launch  # off the usual path
 

@@ -1,4 +1,4 @@
-"""How a kernel is launched: by a function made for a shape and a stream, or for arguments bound once, and with care.
+"""Launches of a kernel: by a function for a shape and a stream, or for arguments that are bound once.
 
 The generated launch function (see ``codegen``) does the usual part of a ``Launch`` in a tenth of the time.
 """
@@ -121,9 +121,9 @@ class Launch:
     def function(self) -> Callable[..., None]:
         """Return the function that launches with the arguments it is given.
 
-        The first launch of a kernel is one in full: it finds tensors that are conjugated or negated only when they are
-        read, which would take a tenth of every launch's time. Raises LaunchError if the shape is more than the kernel
-        can be allowed.
+        The first launch of a kernel goes through ``in_full``, which finds tensors that are conjugated or negated only
+        when they are read; in every launch, that would take a tenth of the time. Raises LaunchError if the device does
+        not allow the shape.
         """
         kernel = self._kernel
         if self._shape.is_empty:
@@ -167,7 +167,7 @@ class Launch:
             self.refuse(call[0], stream)
 
     def refuse(self, status: Any, stream: int | None) -> None:  # CUresult
-        """Raise the DriverError for a launch that the driver refused in the current context, with what explains it."""
+        """Raise the DriverError for a launch that the driver refused in the current context, with the reasons."""
         from hatch_cuda_kernels.runtime.launch.resources import explain_refusal  # only for the message
 
         found = explain_refusal(self._kernel.loaded(), self._shape, stream or 0)
@@ -203,7 +203,7 @@ class Launch:
 
 
 def name_of(kernel: PerContext) -> str:
-    """Return what the launch functions of a kernel are called where they are called wrongly, as with names."""
+    """Return the name of a kernel's launch functions in Python's messages about wrong calls."""
     return f"{kernel.name}[grid, block]"
 
 
@@ -261,7 +261,7 @@ def _launcher(
     return compiled_bound(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go
 
 
-#: Functions remembered for one kernel; a program that keeps changing shapes starts over.
+#: Functions kept for one kernel; a program that keeps changing shapes starts over.
 _MOST_LAUNCHES: Final = 256
 
 
@@ -288,7 +288,7 @@ class Launches:
         return self._make(launch, None, *launch)
 
     def _is_new(self, launch: tuple[Any, ...]) -> bool:
-        """Return whether a shape was not asked for before: it costs less to launch once, and more each time."""
+        """Return whether a shape is new. A new one is launched by a way that costs less once, and more each time."""
         try:
             new = launch not in self._met
         except TypeError:  # a list among the sizes

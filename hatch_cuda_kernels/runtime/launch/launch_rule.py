@@ -1,4 +1,4 @@
-"""Calls without brackets: grid and block are computed from the arguments, by the manifest's rule for the kernel.
+"""Calls without brackets: the manifest's rule for a kernel gives grid and block from the arguments.
 
 For ``saxpy(y, x, n, a)`` with the grid ``ceil_div(n, 256)`` and the block 256, the sizes are ``(-(-a2 // 256)), 256``.
 Only positions and checked expressions get into the function's text.
@@ -78,7 +78,7 @@ def _source(names: Sequence[str], sizes: Sequence[str]) -> str:
 
 
 def rule_refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError:
-    """Return the error for a rule that gives no sizes for some arguments."""
+    """Return the error for arguments from which a rule gives no sizes."""
     reason = "it divides by zero" if isinstance(error, ZeroDivisionError) else f"{type(error).__name__}: {error}"
     return LaunchError(f"{kernel}: its launch ({rule}) cannot be computed from these arguments: {reason}")
 

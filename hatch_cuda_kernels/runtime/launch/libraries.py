@@ -38,8 +38,8 @@ class LoadedLibrary:
 class Libraries:
     """Images as libraries of the driver, each loaded once. Thread-safe.
 
-    One that is no longer used is unloaded when the next one is loaded, and not when Python finds it unused: that may be
-    within any other call of the driver.
+    A library that is no longer used is unloaded when the next one is loaded. Python may find it unused within any other
+    call of the driver, so it is not unloaded then.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ LIBRARIES: Final = Libraries()
 _FREE_SHARED: Final = 48 << 10
 #: Blocks of a cluster that every device with clusters takes.
 _PORTABLE_CLUSTER: Final = 8
-#: What a kernel was allowed is read and raised by one thread at a time: all contexts and stores share it.
+#: One thread at a time reads and raises a kernel's limits: all contexts and stores share them.
 _ALLOWING: Final = threading.Lock()
 
 
@@ -138,7 +138,7 @@ class Loaded(NamedTuple):
     def allow(self, shape: Shape) -> None:
         """Opt in to what a shape needs: much shared memory, clusters that not every device takes.
 
-        Never less than before, for another launch may count on it. Raises LaunchError if the driver refuses.
+        A limit is never lowered, because another launch may need it. Raises LaunchError if the driver refuses.
         """
         if shape.shared_mem:
             with _ALLOWING:

@@ -65,7 +65,7 @@ def suggested_block(loaded: Loaded, shape: Shape, limit: int) -> int:
 
 
 def explain_refusal(loaded: Loaded, shape: Shape, stream: int) -> str:
-    """Return what explains that a launch was refused in the current context; empty if nothing does."""
+    """Return why a launch was refused in the current context, or nothing if no limit explains it."""
     found: list[str] = []
     for look in (_block, _grid, _shared, _registers, _cluster, _cooperative):
         with suppress(DriverError):  # a context that is broken answers nothing

@@ -116,14 +116,14 @@ def flat_sizes(kernel: str, grid: Dim, block: Dim) -> tuple[int, int, int, int, 
 def _integer(value: Any) -> int:
     """Return the integer that a number equals. Raises ValueError for anything else.
 
-    4.0 is 4 here, for so it is to the dictionaries that remember shapes: what they find must also be taken before.
+    4.0 counts as 4, because it does so for the dictionaries that keep shapes.
     """
     try:
         return index(value)
     except TypeError:
         pass  # so that no error of what follows has this one as its context
     number = None
-    if isinstance(value, Number):  # an array of one number would have to be copied from its device
+    if isinstance(value, Number):  # an array of one number is not: it would be copied from its device
         with suppress(ArithmeticError, ValueError):  # infinite, or no number
             number = int(value.real)  # type: ignore[attr-defined]  # every number has a real part
     if number is None or number != value:
@@ -132,7 +132,7 @@ def _integer(value: Any) -> int:
 
 
 def _integers(values: Iterable[Any]) -> tuple[int, ...]:
-    """Return the integers that numbers equal, none if one of them is no integer."""
+    """Return the integers that numbers equal, or () if one of them is not an integer."""
     try:
         return tuple(map(_integer, values))
     except ValueError:
@@ -178,7 +178,7 @@ SIZES: Final = struct.Struct("7I4xQ")
 #: The same, attributes and their number. A field at a time it takes 10 us.
 _LAYOUT: Final = struct.Struct("7I4xQQI4x")
 _Memory: Final = ctypes.c_char * _LAYOUT.size
-#: Streams whose configuration is remembered for one shape; a program that keeps creating streams starts over.
+#: Configurations kept for one shape; a program that keeps creating streams starts over.
 _MOST_STREAMS: Final = 64
 
 
@@ -205,7 +205,7 @@ class Slot:
 
 
 class FreshSlot(Slot):
-    """A slot with a configuration of its own, for launches whose shape was not seen before."""
+    """A slot with a configuration, for launches whose shape is new."""
 
     __slots__ = ("config", "memory")
 

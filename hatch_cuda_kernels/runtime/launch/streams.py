@@ -1,4 +1,4 @@
-"""The stream of a launch: the caller's, of any type, or that of the arrays, which are all ordered before the launch."""
+"""The stream of a launch: the caller's, of any type, or that of the arrays, whose streams' work comes before."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ _ADDRESS: Final = _Addresses({int: int})
 
 
 def checked_address(stream: int) -> int:
-    """Return the address of a stream. Raises TypeError for a number that is none."""
+    """Return the address of a stream. Raises TypeError for a number that is not an address."""
     if not 0 <= stream <= _MOST:
         raise TypeError(f"not a CUDA stream: {stream} is no address")
     return stream
 
 
 def join(found: Found, chosen: int | None) -> int | None:
-    """Return the stream to launch on, ``chosen`` or else the first, after all work that the others hold by now.
+    """Return the stream to launch on, ``chosen`` or else the first, after all work that the others have by now.
 
-    None, which stands for the legacy default stream, if there is none. Raises DriverError.
+    Without any, return None, which stands for the legacy default stream. Raises DriverError.
     """
     for stream in found if len(found) == 1 else dict.fromkeys(found):
         if stream.__class__ is not int:
@@ -99,7 +99,7 @@ def join(found: Found, chosen: int | None) -> int | None:
 
 
 def _order(before: int, after: int) -> None:
-    """Let a stream wait for what another one holds by now; one that is being captured cannot wait for others."""
+    """Let a stream wait for the work that another one has by now. A stream in a capture cannot wait for others."""
     driver = cuda()
     first, second = driver.CUstream(before), driver.CUstream(after)
     if int(check("cuStreamIsCapturing", driver.cuStreamIsCapturing(second))):

@@ -1,7 +1,7 @@
 """Tensor maps: arrays described for the tensor memory access (TMA) of compute capability 9.0, with the driver's rules.
 
-The rules are those of cuTensorMapEncodeTiled (CUDA Driver API, "Tensor Map Object Management"); the driver's own answer
-to any breach is CUDA_ERROR_INVALID_VALUE, so they are checked before, each with the value and the limit.
+The rules are those of cuTensorMapEncodeTiled (CUDA Driver API, "Tensor Map Object Management"). The driver answers any
+breach with CUDA_ERROR_INVALID_VALUE, so they are checked first, for messages with the value and the limit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class View(NamedTuple):
 
 
 def view_of(array: Any) -> View:
-    """Return how an array's elements lie. Raises UnusableError for what is no array on a device."""
+    """Return how an array's elements lie. Raises UnusableError for anything but an array on a device."""
     if is_tensor(array):
         size = array.element_size()
         return View(tuple(array.shape), _bytes((), array.stride(), size), str(array.dtype).rpartition(".")[2], size)

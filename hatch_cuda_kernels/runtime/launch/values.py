@@ -68,12 +68,12 @@ _NAMES_IN_FORMAT: Final = re.compile(r":[^:]*:")
 #: Of memory that means something else, or nothing, on a device.
 _OBJECTS: Final = "it holds addresses of Python's objects, which mean nothing on a device"
 _SWAPPED: Final = "its numbers have their bytes in the other order than a device's; convert it"
-#: Types remembered by one table; a program that keeps making types starts over.
+#: Types in one table; a program that keeps making types starts over.
 _MOST_TYPES: Final = 256
 
 
 def remember_type(table: dict[type, Any], kind: type, value: Any) -> None:
-    """Keep what was found out about a type, in a table that does not grow for ever."""
+    """Keep what is known about a type, in a table of limited size."""
     if len(table) >= _MOST_TYPES:
         table.clear()
     table[kind] = value
@@ -94,14 +94,14 @@ def _reader_of(kind: type) -> Callable[[Any], Any]:
     numpy = {base.__name__ for base in kind.__mro__ if base.__module__ == "numpy"}
     if issubclass(kind, Integral) or not numpy.isdisjoint(("integer", "bool", "bool_")):
         return int
-    return float if "floating" in numpy else _other  # numpy's own item() takes thrice as long
+    return float if "floating" in numpy else _other  # numpy's own item() takes three times as long
 
 
 def _other(value: Any) -> Any:
     """Return a number of Python, of an array of numpy without dimensions, or of what converts to a float.
 
-    Any other array is no number: it would be copied from its device, and the launch would wait for it. What is left,
-    struct refuses.
+    Other arrays are refused: they would be copied from their device, and the launch would wait. struct refuses the
+    rest.
     """
     if isinstance(value, float):
         return value
@@ -217,7 +217,7 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def objection_to(view: memoryview) -> str:
-    """Return why memory means something else on a device, empty if it does not."""
+    """Return why memory means something else on a device, or an empty text."""
     codes = _NAMES_IN_FORMAT.sub("", view.format)
     return _objection("O" in codes, any(order in codes for order in ">!"))  # all hosts of CUDA are little-endian
 
@@ -227,7 +227,7 @@ def _objection(has_objects: bool, is_swapped: bool) -> str:
 
 
 def _members(arg: Any) -> list[Any] | None:
-    """Return the values of an object's fields, None for what is no dataclass or tuple."""
+    """Return the values of an object's fields, or None for anything but a dataclass or a tuple."""
     fields = getattr(arg, "__dataclass_fields__", None)
     if fields is not None:
         return [getattr(arg, name) for name in fields]
