@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, fields
-from types import MappingProxyType
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cpp import lex
@@ -40,7 +39,7 @@ class DraftedModule:
     """What is stated beside instances, by key."""
     templates: tuple[Template, ...]
     """The kernels that are templates in its files."""
-    refused: Mapping[str, str] = MappingProxyType({})
+    refused: Mapping[str, str] = field(default_factory=dict)
     """Instances that NVRTC refuses, with its reasons: they are left out."""
     guessed: tuple[str, ...] = ()
     """Others, of kernels whose arguments nothing tells."""
