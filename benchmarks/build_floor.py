@@ -16,7 +16,7 @@ from typing import Any
 from build_sources import MATRICES, Source
 from cuda.bindings import nvrtc
 
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 
 
 def main() -> None:

@@ -25,10 +25,10 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.output.elf import read_elf
+from hatch_cuda_kernels.compiler.binary.elf import read_elf
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions

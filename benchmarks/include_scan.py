@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from plain_lexer import read_includes
 from preprocessors import disagreements, find_preprocessors
 
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.cpp import SourceFile
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes import Project, find_includes, read_closure

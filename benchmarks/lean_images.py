@@ -23,11 +23,11 @@ from build_sources import write_project
 from machine_code import code, difference
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.libraries import require_ptxas
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
 

@@ -168,7 +168,7 @@ def core_program(work: Path, kernel: str, device, *, cached: bool):
 
 
 def toolkit_include() -> list[str]:
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 
     return list(load_toolchain().include_dirs)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels import __version__
-from hatch_cuda_kernels.compiler.toolchain.origin import project_url
+from hatch_cuda_kernels.compiler.toolchain.packages import project_url
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -83,11 +83,11 @@ def untainted():
 
     The state never goes back: if it is clean at the end, it was clean during all compiles.
     """
-    from hatch_cuda_kernels.compiler import taint
+    from hatch_cuda_kernels.compiler import nvrtc_calls
 
-    with mock.patch.object(taint, "is_child", return_value=True) as asked:
+    with mock.patch.object(nvrtc_calls, "is_child", return_value=True) as asked:
         yield
-    assert not (asked.called and taint.is_tainted())
+    assert not (asked.called and nvrtc_calls.is_tainted())
 
 
 @pytest.fixture

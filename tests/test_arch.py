@@ -109,8 +109,8 @@ def test_first_release_that_compiles_an_architecture(arch, major, release):
 
 def test_known_architectures_agree_with_the_nvrtc_installed():
     """The table of a release is what that release's NVRTC says of itself."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
     from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
+    from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 
     listed = {arch.number for arch in known_archs(load_toolchain().release)}
     assert listed == supported_numbers()

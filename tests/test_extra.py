@@ -10,7 +10,7 @@ from hatch_cuda_kernels import options
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.child_process import ChildProcess
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
+from hatch_cuda_kernels.compiler.finish import LinkInput, link
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest import load_manifest

@@ -21,7 +21,7 @@ SHARED = (
     {"cpp": "reads C++, and knows nothing of projects and compilers"},
     {"libraries": "knows the names of libraries, as data"},
     {"includes": "follows what a source includes into the closure that is compiled"},
-    {"compiler/output": "reads what compilers write, which names the sources"},
+    {"compiler/binary": "reads what compilers write, which names the sources"},
     {"execution_space": "cuts what is for the host only out of a closure, and reads what it declares"},
     {"compiler/toolchain": "finds the compilers and headers that are installed"},
     {"compiler": "makes a job of a closure and runs it with a toolchain"},
@@ -69,7 +69,7 @@ FILES = {"hooks.py": "plugin", "__main__.py": "cli"}
 
 #: The folders of which only the names that their ``__init__`` has are used outside.
 DOORS = {
-    "cache", "cli", "compiler", "compiler/output", "compiler/toolchain", "cpp", "doctor", "execution_space", "includes",
+    "cache", "cli", "compiler", "compiler/binary", "compiler/toolchain", "cpp", "doctor", "execution_space", "includes",
     "libraries", "manifest", "operators", "operators/jax", "operators/torch", "plan", "plugin", "pool", "port",
     "report", "runtime", "runtime/ladder", "runtime/launch", "scaffold", "store", "verify",
 }  # fmt: skip

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from hatch_cuda_kernels import NvrtcOptions, SmArch, compile_async, compile_to_cubin, compile_to_ptx
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError
 
 TEMPLATE = "template <typename T> __global__ void twice(T* y) { y[threadIdx.x] *= 2; }"

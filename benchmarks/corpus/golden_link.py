@@ -18,7 +18,7 @@ from golden_nvcc import command
 from machine_code import code
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
+from hatch_cuda_kernels.compiler.finish import LinkInput, link
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 

@@ -73,7 +73,7 @@ class Package:
         folder = Path(self._said("import hatch_cuda_kernels as one; print(one.__path__[0])")).parent
         git = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
         done = subprocess.run(git, capture_output=True, text=True, check=False)
-        found = "from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain; print(load_toolchain()"
+        found = "from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain; print(load_toolchain()"
         return {"package": done.stdout.strip(), "toolchain": f"NVRTC {self._said(f'{found}.nvrtc)')}"}
 
     def _said(self, code: str) -> str:

@@ -27,7 +27,7 @@ from report import render
 from sources import Repository, kernel_sources, load_list, read
 from ways import WAYS
 
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 
 PROJECT = Path(__file__).parents[2]
 Item = TypeVar("Item")

@@ -23,7 +23,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions

@@ -23,7 +23,7 @@ from python_kernels import Written, write_kernels
 from report import line, render
 
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import normalize_name

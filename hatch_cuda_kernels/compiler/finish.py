@@ -1,28 +1,255 @@
-"""The second half of a compile: from the PTX or LTO-IR of a shared front end, or from objects, to images."""
+"""Link to a CUBIN with nvJitLink: needs no driver, so no driver can be too old for it.
+
+It finishes LTO-IR, and links objects and libraries. PTX, too, where there is neither ptxas nor a compiler: as
+relocatable code, which is slower (see ``compiler.ptxas``).
+
+Assemble PTX with ptxas, as a whole program: the machine code is that of NVRTC's own CUBIN, byte for byte.
+
+nvJitLink takes PTX as relocatable code, in which helpers such as a 64-bit division stay calls, and registers are chosen
+for the call convention: kernels are up to 1.5 times slower.
+
+The second half of a compile: from the PTX or LTO-IR of a shared front end, or from objects, to images.
+
+What is wrong between the units of a module: what none of them defines, and what two of them define.
+
+nvJitLink names neither as the source does, and links two definitions of one symbol without an error.
+
+What to do about instructions that only architecture-specific targets have; ptxas names the target without them.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import time
+from collections import defaultdict
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.job import Compiled
-from hatch_cuda_kernels.compiler.link_faults import check_inputs, explain_refusal
-from hatch_cuda_kernels.compiler.output import read_cubin, read_ptx
-from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.binary import (
+    Linkage,
+    demangled,
+    linkage_of_object,
+    linkage_of_ptx,
+    read_cubin,
+    read_ptx,
+    without_times,
+)
+from hatch_cuda_kernels.compiler.job import Compiled, Finished
+from hatch_cuda_kernels.compiler.placement import without_descriptors
+from hatch_cuda_kernels.compiler.toolchain import load_nvjitlink, load_toolchain, nvjitlink_version, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.names import found_names, normalize_name
+from hatch_cuda_kernels.options import assembler_flags
+from hatch_cuda_kernels.terminal import list_text
+from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
-    from hatch_cuda_kernels.compiler.finish_job import FinishJob
-    from hatch_cuda_kernels.compiler.job import CompileJob, Finished
-    from hatch_cuda_kernels.compiler.output import Cubin, Ptx
+    from hatch_cuda_kernels.compiler.binary import Cubin, Ptx
+    from hatch_cuda_kernels.compiler.job import CompileJob, FinishJob
     from hatch_cuda_kernels.image import Kind, Symbol
+    from hatch_cuda_kernels.includes import DeviceLibrary, LibraryKind
+    from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["finish", "finish_lto"]
+__all__ = [
+    "KEEP_AWAY",
+    "LinkInput",
+    "advice_on_target",
+    "assemble",
+    "finish",
+    "finish_lto",
+    "lacking_targets",
+    "lacks_device_runtime",
+    "link",
+    "target_faults",
+    "undefined_faults",
+    "undefined_symbols",
+]
+
+_INPUT_TYPES: Final[dict[Kind | LibraryKind, str]] = {
+    "archive": "LIBRARY",
+    "cubin": "CUBIN",
+    "fatbin": "FATBIN",
+    "ltoir": "LTOIR",
+    "object": "CUBIN",
+    "object file": "OBJECT",
+    "ptx": "PTX",
+}
+#: What messages call the PTX.
+_NAME: Final = "module.ptx"
+_MESSAGE: Final = "the sources cannot be linked"
+_UNDEFINED: Final = re.compile(
+    r"(?:Undefined reference to|Unresolved extern (?:function|variable)|Cannot take address of function) '([^'\n]+)'"
+)
+_REPEATED: Final = re.compile(r"Linking globals named '([^'\n]+)': symbol multiply defined")
+_BAD_INPUT: Final = re.compile(r"bad input: ?(does not match type NVJITLINK_INPUT_[A-Z]+)?([^\n]*)")
+_OLDER_ARCH: Final = re.compile(r"(\d+) in LTOIR arch newer than target arch")
+_NO_LTO_IR: Final = "requires that all inputs have LTOIR"
+_LTO_IR: Final = "LTO-IR input cannot be used without LTO enabled"
+#: What a launch in device code calls, and the rest of the runtime that device code has.
+_RUNTIME: Final = re.compile(r"__cudaCDP2?\w+|cuda[A-Z]\w+")
+#: What the front end says of these where a module does not link the device runtime.
+_NOT_DECLARED: Final = re.compile(r"device-side kernel launch could not|identifier \"cuda[A-Z]\w+\" is undefined")
+#: A member of namespace std, as names are encoded: the standard headers declare what only the host has, too.
+_STANDARD: Final = re.compile(r"_Z(?:N[VKRO]*)?S[abdiost]")
+#: How device code is kept from code of the host's.
+KEEP_AWAY: Final = "keep it from NVRTC with #ifndef __CUDACC_RTC__, or name it under 'host_only'"
+#: Instructions that each generation of GPUs has for its first targets only; what they begin with.
+_OWNERS: Final = {"wgmma": "sm_90a", "tcgen05": "sm_100a"}
+#: Of what later targets have as well, ptxas says that it "requires .target sm_80 or higher".
+_LACKING: Final = re.compile(
+    r"(?:Instruction|Feature) '(?P<what>[^'\n]+)' not supported on \.target '(?P<target>sm_\w+)'"
+)
+#: The first that may have a suffix.
+_FIRST: Final = 90
+
+
+class LinkInput(NamedTuple):
+    """One thing to link."""
+
+    data: bytes
+    kind: Kind | LibraryKind
+    name: str
+    """What messages call it."""
+
+
+class _Link(NamedTuple):
+    """What is linked to what."""
+
+    inputs: Sequence[LinkInput]
+    arch: SmArch
+    options: NvrtcOptions
+    name: str
+    keep: Collection[str] | None
+    to_ptx: bool
+
+
+def link(
+    *inputs: LinkInput,
+    arch: SmArch,
+    options: NvrtcOptions,
+    name: str,
+    keep: Collection[str] | None = None,
+    to_ptx: bool = False,
+) -> Finished:
+    """Return what is made of the inputs for the real architecture ``arch``, as a CUBIN or (LTO-IR only) as PTX.
+
+    ``keep`` are, where everything is LTO-IR, the lowered names of the variables the host asks for: the others are left
+    out where no kernel refers to them, and taken for constants where no kernel writes them. None keeps every variable.
+    Raises CompileError with nvJitLink's log when it refuses, ToolchainError when it is not installed.
+    """
+    task = _Link(inputs, arch, options, name, keep, to_ptx)
+    return interruptible(partial(_run, load_nvjitlink(), task))
+
+
+def _run(nvjitlink: Any, task: _Link) -> Finished:  # a module
+    handle, flags = None, _link_flags(task)
+    try:
+        handle = nvjitlink.create(len(flags), flags)
+        for given in task.inputs:
+            kind = getattr(nvjitlink.InputType, _INPUT_TYPES[given.kind])
+            nvjitlink.add_data(handle, kind, given.data, len(given.data), given.name)
+        with without_descriptors if task.options.lineinfo or task.options.debug else nullcontext():
+            nvjitlink.complete(handle)
+        image = _read(nvjitlink, handle, "linked_ptx" if task.to_ptx else "linked_cubin")
+        image = image.rstrip(b"\0") if task.to_ptx else without_times(image)
+        return Finished(image, _log(nvjitlink, handle, "info_log"))
+    except nvjitlink.nvJitLinkError as error:
+        log = _log(nvjitlink, handle, "error_log") if handle is not None else ""
+        message = f"nvJitLink {nvjitlink_version()} refused the {_named(task.inputs)} ({error})"
+        raise CompileError(task.name, str(task.arch), message, log=log, flags=flags) from error
+    finally:
+        if handle is not None:
+            nvjitlink.destroy(handle)
+
+
+def _named(inputs: Sequence[LinkInput]) -> str:
+    return inputs[0].kind if len(inputs) == 1 else ", ".join(given.name for given in inputs)
+
+
+def _link_flags(task: _Link) -> list[str]:
+    """Return nvJitLink's flags; for LTO-IR, the options that act on code generation apply only here."""
+    options = task.options
+    # Where there is a driver, it would keep results in the driver's cache.
+    flags = [f"-arch={task.arch}", "-no-cache"]
+    flags += [f"-Xptxas={value}" for value in assembler_flags(options.extra)]
+    if options.maxrregcount is not None:
+        flags.append(f"-maxrregcount={options.maxrregcount}")
+    flags += [flag for flag, on in (("-lineinfo", options.lineinfo), ("-g", options.debug)) if on]
+    if all(given.kind != "ltoir" for given in task.inputs):
+        return flags
+    fast = options.use_fast_math
+    flags += ["-lto", f"-ftz={int(fast if options.ftz is None else options.ftz)}"]
+    flags += [f"-prec-div={int(not fast if options.prec_div is None else options.prec_div)}"]
+    flags += [f"-prec-sqrt={int(not fast if options.prec_sqrt is None else options.prec_sqrt)}"]
+    flags += [f"-fma={int(options.fma is not False)}", *(["-ptx"] if task.to_ptx else [])]
+    # Beside machine code, these would remove the kernels that are in it, without a word.
+    if task.keep is not None and all(given.kind == "ltoir" for given in task.inputs):
+        flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in task.keep)]
+    return flags
+
+
+def _read(nvjitlink: Any, handle: int, what: str) -> bytes:  # a module
+    size = getattr(nvjitlink, f"get_{what}_size")(handle)
+    buffer = bytearray(size)
+    if size:
+        getattr(nvjitlink, f"get_{what}")(handle, buffer)
+    return bytes(buffer)
+
+
+def _log(nvjitlink: Any, handle: int, what: str) -> str:  # a module
+    return _read(nvjitlink, handle, what).rstrip(b"\0").decode(errors="replace")
+
+
+def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, name: str) -> Finished:
+    """Return a PTX text assembled for the real architecture ``arch`` by the program ``ptxas``.
+
+    Raises CompileError, with ptxas's messages, where it refuses the text or cannot be run.
+    """
+    flags = (f"-arch={arch}", *_ptxas_flags(options))
+    with _files() as (source, image, inherited):
+        source.write_text(text, encoding="utf-8")
+        command = [str(ptxas), *flags, str(source), "-o", str(image)]
+        try:
+            done = subprocess.run(  # noqa: S603 - of the toolkit
+                command, stdin=subprocess.DEVNULL, capture_output=True, pass_fds=inherited, check=False
+            )
+        except OSError as error:
+            raise CompileError(name, str(arch), f"{ptxas} cannot be run: {error.strerror}") from error
+        log = (done.stdout + done.stderr).decode(errors="replace").replace(str(source), _NAME).strip()
+        if done.returncode != 0:
+            message = f"ptxas refused the PTX (status {done.returncode})"
+            faults = (*undefined_faults(log), *target_faults(log))
+            raise CompileError(name, str(arch), message, log=log, flags=flags, faults=faults)
+        return Finished(without_times(image.read_bytes()), log)
+
+
+@contextmanager
+def _files() -> Iterator[tuple[Path, Path, tuple[int, ...]]]:
+    """Yield where PTX and CUBIN go, and what ptxas inherits: files in memory, if possible, so that kills leave none."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("ptx")) as ptx, os.fdopen(os.memfd_create("cubin")) as cubin:
+            opened = ptx.fileno(), cubin.fileno()
+            yield Path(f"/proc/self/fd/{opened[0]}"), Path(f"/proc/self/fd/{opened[1]}"), opened
+    else:
+        with TemporaryDirectory(prefix="hatch-cuda-kernels-") as folder:
+            yield Path(folder, _NAME), Path(folder, "module.cubin"), ()
+
+
+def _ptxas_flags(options: NvrtcOptions) -> list[str]:
+    """Return what NVRTC hands to its own assembler for these options; a CUBIN's note tells it."""
+    flags = [] if options.maxrregcount is None else [f"-maxrregcount={options.maxrregcount}"]
+    flags += ["-fmad=false"] if options.fma is False else []
+    flags += ["-lineinfo"] if options.lineinfo else []
+    return [*flags, *assembler_flags(options.extra)]
 
 
 def finish(job: FinishJob) -> Compiled:
@@ -59,8 +286,6 @@ def finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tupl
 
     That of a unit cannot, by itself; its PTX says what is in it.
     """
-    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a 117 MB library
-
     given, kept = LinkInput(ltoir, "ltoir", job.module), None if job.is_unit else keep
     finish_for = partial(link, given, arch=job.arch, options=job.options, name=job.module, keep=kept)
     ptx = finish_for(to_ptx=True).image
@@ -95,8 +320,6 @@ def _assemble(job: FinishJob) -> Finished:
 
 
 def _link(job: FinishJob, *, to_ptx: bool = False) -> Finished:
-    from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link  # a 117 MB library
-
     units = [
         LinkInput(given.image, job.input_kind, front.source_path)
         for front, given in zip(job.fronts, job.inputs, strict=True)
@@ -117,3 +340,160 @@ def _check_symbols(job: FinishJob, kernels: tuple[Symbol, ...], variables: tuple
     lost += tuple(f"&{symbol.name}" for symbol in variables if symbol.lowered not in held.variables)
     if lost:
         raise CompileError(job.module, str(job.arch), f"not in the image: {', '.join(lost)}", bad_names=lost)
+
+
+def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:
+    """Raise CompileError for what nvJitLink would not refuse as it should.
+
+    Of two objects that define a symbol, it takes the first and goes on. A CUBIN for another architecture leaves it with
+    a lock that no other thread gets, and a damaged one ends the process.
+    """
+    cubins = [library for library in job.libraries if library.kind == "cubin"]
+    faults = [fault for library in cubins if (fault := _unfit(library, job.arch))]
+    if not faults:
+        objects = [(unit.name, unit.data) for unit in units if unit.kind == "object"]
+        objects += [(library.name, library.data) for library in cubins]
+        faults = _repeats({name: linkage_of_object(data) for name, data in objects})
+    if faults:
+        raise CompileError(job.module, str(job.arch), _MESSAGE, faults=faults)
+
+
+def _unfit(library: DeviceLibrary, arch: SmArch) -> str:
+    """Return why a CUBIN cannot be linked for an architecture; empty if it can."""
+    try:
+        found = read_cubin(library.data)
+        made_for = SmArch.parse(found.arch or f"sm_{found.sm}")
+    except ValueError as error:
+        return f"{library.name} cannot be linked: {error}"
+    if not found.relocatable:
+        return f"{library.name} is no relocatable code; compile it with nvcc's -dc"
+    return "" if made_for.refusal(arch.capability) is None else _bad_library(library.name, "", str(arch))
+
+
+def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileError:
+    """Return nvJitLink's refusal with faults that name symbols and sources as the user knows them."""
+    faults = [_bad_library(name, mismatch, error.arch) for mismatch, name in _BAD_INPUT.findall(error.log)]
+    faults += [
+        f"a library's LTO-IR is for compute_{number}, which {error.arch} cannot use; build it for the lowest of all"
+        for number in _OLDER_ARCH.findall(error.log)
+    ]
+    if _LTO_IR in error.log:
+        faults.append("a library holds LTO-IR; write lto: true under 'options:' of this module")
+    if _NO_LTO_IR in error.log:
+        fix = "list no compute_ architecture for this module"
+        faults.append(f"PTX is linked from LTO-IR, and a library has none; {fix}")
+    undefined, repeated = undefined_symbols(error.log), _REPEATED.findall(error.log)
+    if undefined or repeated:
+        linkage = {unit.name: _linkage(unit, error) for unit in units}
+        faults += _repeats(linkage) if repeated else []
+        faults += [_undefined(symbol, linkage) for symbol in undefined]
+    if not faults:
+        return error
+    message = _MESSAGE if undefined or repeated else error.message
+    return CompileError(error.module, error.arch, message, log=error.log, flags=error.flags, faults=faults)
+
+
+def undefined_symbols(log: str) -> list[str]:
+    """Return what a tool says in its log that nothing defines: the symbols, once each."""
+    return [*dict.fromkeys(_UNDEFINED.findall(log))]
+
+
+def lacks_device_runtime(log: str) -> bool:
+    """Return whether a tool may say in its log that the device runtime is missing."""
+    return bool(_NOT_DECLARED.search(log)) or any(map(_RUNTIME.fullmatch, undefined_symbols(log)))
+
+
+def undefined_faults(log: str) -> list[str]:
+    """Return what a tool says in its log that nothing defines, each with what to do."""
+    return [f"nothing defines {demangled(symbol)}; {_undefined_fix(symbol)}" for symbol in undefined_symbols(log)]
+
+
+def _undefined_fix(symbol: str) -> str:
+    """Return what to do about a symbol that nothing defines."""
+    if _RUNTIME.fullmatch(symbol):
+        return f"link CUDA's device runtime: 'libraries: [{DEVICE_RUNTIME}]'"
+    if _STANDARD.match(symbol):
+        return f"it is the host's, and no kernel can call it: give the kernel pointers and numbers, or {KEEP_AWAY}"
+    return "list the source that defines it under 'sources:', or the library that has it under 'libraries:'"
+
+
+def _linkage(unit: LinkInput, error: CompileError) -> Linkage:
+    """Return a unit's symbols; LTO-IR shows them once it is PTX."""
+    if unit.kind == "object":
+        return linkage_of_object(unit.data)
+    from hatch_cuda_kernels.options import NvrtcOptions
+
+    arch = SmArch.parse(error.arch)
+    try:
+        ptx = link(unit, arch=arch, options=NvrtcOptions(), name=error.module, to_ptx=True).image
+    except CompileError:
+        return Linkage(frozenset(), frozenset())
+    return linkage_of_ptx(ptx.decode(errors="replace"))
+
+
+def _repeats(linkage: dict[str, Linkage]) -> list[str]:
+    definers: dict[str, list[str]] = defaultdict(list)
+    for source, symbols in linkage.items():
+        for symbol in symbols.defined:
+            definers[symbol].append(source)
+    return [
+        f"{demangled(symbol)} is defined in {' and in '.join(sources)}; define it in one of them, and declare it "
+        "in the others (a variable: extern)"
+        for symbol, sources in sorted(definers.items())
+        if len(sources) > 1
+    ]
+
+
+def _undefined(symbol: str, linkage: dict[str, Linkage]) -> str:
+    users = [source for source, symbols in linkage.items() if symbol in symbols.undefined]
+    where = f"{' and '.join(users)} use{'' if len(users) > 1 else 's'}" if users else "a library uses"
+    return f"{where} {demangled(symbol)}, which nothing defines; {_undefined_fix(symbol)}"
+
+
+def _bad_library(name: str, mismatch: str, arch: str) -> str:
+    if mismatch:
+        return f"{name} is not what its suffix says"
+    return f"{name} has no code for {arch}; build the library for this architecture, or ship it as LTO-IR"
+
+
+def advice_on_target(message: str) -> str:
+    """Return which architecture to list because of a message of ptxas's; empty where that is not known."""
+    found = _LACKING.search(message)
+    if found is None:
+        return ""
+    instead = f"list it in the module's 'arches:' in place of {found['target']}"
+    owner = _owner(found)
+    if owner is None:
+        return ""
+    if _is_known(found):
+        return f"architecture {owner} has this: {instead}"
+    return f"only architecture-specific code has this; if {owner} does, {instead}"
+
+
+def lacking_targets(log: str) -> dict[SmArch, SmArch]:
+    """Return the targets that ptxas says lack an instruction, each with the one to compile for in its place."""
+    owners = {SmArch.parse(found["target"]): _owner(found) for found in _LACKING.finditer(log)}
+    return {target: owner for target, owner in owners.items() if owner is not None}
+
+
+def _is_known(found: re.Match[str]) -> bool:
+    return found["what"].startswith(tuple(_OWNERS))
+
+
+def _owner(found: re.Match[str]) -> SmArch | None:
+    """Return the target that has what another lacks, as far as that is known; else that target's own, if any."""
+    owner = next((owner for begin, owner in _OWNERS.items() if found["what"].startswith(begin)), "")
+    target = SmArch.parse(found["target"])
+    if owner:
+        return SmArch.parse(owner)
+    return None if target.suffix or target.number < _FIRST else SmArch.parse(f"{target}a")
+
+
+def target_faults(log: str) -> list[str]:
+    """Return the instructions that ptxas says a target lacks, together where the same is to be done about them."""
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for found in _LACKING.finditer(log):
+        named = lacking.setdefault((found["target"], advice_on_target(found[0])), [])
+        if found["what"] not in named:
+            named.append(found["what"])
+    return [f"{target} has no {list_text(named)}\n  to fix: {fix}" for (target, fix), named in lacking.items() if fix]

@@ -1,4 +1,4 @@
-"""The one compile function, on ``cuda.bindings.nvrtc``. The hook, the CLI, workers and the run-time JIT all call it."""
+"""Compile a job with NVRTC: the hook, the CLI, workers and the run-time JIT all do it here."""
 
 from __future__ import annotations
 
@@ -10,36 +10,47 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.child_process import ChildDiedError, call_in_child
-from hatch_cuda_kernels.compiler.faults import name_faults, source_faults
-from hatch_cuda_kernels.compiler.finish import finish, finish_lto
-from hatch_cuda_kernels.compiler.finish_job import FinishInput, FinishJob
-from hatch_cuda_kernels.compiler.ignored import judged_log, shown_log, telling_flags, telling_text
-from hatch_cuda_kernels.compiler.job import Compiled
-from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, lowered_name, open_program, output
-from hatch_cuda_kernels.compiler.output import Ptx, drop_unused, read_cubin, read_ptx, without_times
+from hatch_cuda_kernels.compiler.attributes import judged_log, shown_log, telling_flags, telling_text
+from hatch_cuda_kernels.compiler.binary import (
+    Ptx,
+    argument_parameters,
+    drop_unused,
+    function_parameters,
+    read_cubin,
+    read_ptx,
+    without_times,
+)
+from hatch_cuda_kernels.compiler.diagnostics import name_faults, source_faults
+from hatch_cuda_kernels.compiler.finish import assemble, finish, finish_lto
+from hatch_cuda_kernels.compiler.job import Compiled, FinishInput, FinishJob
+from hatch_cuda_kernels.compiler.nvrtc_calls import (
+    NvrtcError,
+    compile_program,
+    is_tainted,
+    lowered_name,
+    open_program,
+    output,
+)
+from hatch_cuda_kernels.compiler.placement import call_at_root, shows_place
 from hatch_cuda_kernels.compiler.precompiled import Given, begin_with_preamble, cleaned_log, drop_preamble
-from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.rooted import call_at_root, shows_place
-from hatch_cuda_kernels.compiler.symbols import NO_QUESTIONS, Questions, found_kernels
-from hatch_cuda_kernels.compiler.taint import is_tainted
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.libraries import renamed_functions
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
+from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.finish_job import Job
-    from hatch_cuda_kernels.compiler.job import CompileJob
+    from hatch_cuda_kernels.compiler.job import CompileJob, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["compile_flags", "run_job"]
+__all__ = ["NO_QUESTIONS", "compile_flags", "run_job"]
 
 T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
@@ -47,6 +58,8 @@ _MEND: Final = "to fix: mend it: of a source that cannot be read, no host code i
 _KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where nothing of it is"
 #: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
 _RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(renamed_functions()))})\b)")
+#: No source has this name.
+_SPACE: Final = "hatch_cuda_kernels_asks"
 
 
 def run_job(job: Job) -> Compiled:
@@ -270,3 +283,74 @@ def _readable(log: str, job: CompileJob) -> str:
 
 def _portable(flags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(flag for flag in flags if not flag.startswith("-I"))
+
+
+class Questions(NamedTuple):
+    """What the compiler is asked besides what it shall compile."""
+
+    text: str = ""
+    """Follows the source."""
+    by_name: dict[str, str] = {}  # noqa: RUF012 - never changed
+    """The name expression that asks for a kernel's type, by that kernel's own."""
+
+    @classmethod
+    def of(cls, job: CompileJob) -> Questions:
+        """Return the questions of a job: every kernel that is named, and those that its text declares extern "C".
+
+        A kernel that is not there after all is found as an enumerator, for a using directive is looked at only where
+        nothing else has the name.
+        """
+        candidates = [name for name in job.program.declared.c_kernels if name not in job.names]
+        asked = {name: name for name in job.names} | {name: f"::{name}" for name in candidates}
+        if not asked:
+            return NO_QUESTIONS
+        by_name = {name: f"{_SPACE}::type<decltype(+({expression}))>" for name, expression in asked.items()}
+        return cls(f"\n\n{_declared(candidates)}\n", by_name)
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """Every name expression that asks."""
+        return tuple(dict.fromkeys(self.by_name.values()))
+
+    def are_blamed(self, log: str) -> bool:
+        """Return whether a failed compile's log says anything of the questions."""
+        return bool(self.by_name) and _SPACE in log
+
+    def answers(self, lowered: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """Return the types of the parameters of each kernel that was there, by its name expression."""
+        found = {name: argument_parameters(lowered[question]) for name, question in self.by_name.items()}
+        return {name: types for name, types in found.items() if types is not None}
+
+
+NO_QUESTIONS: Final = Questions()
+
+
+def _declared(candidates: Sequence[str]) -> str:
+    """Return what the questions take to be declared, on one line."""
+    kernels = dict.fromkeys(name.rpartition("::")[2] for name in candidates)
+    spaces = dict.fromkeys(name.rpartition("::")[0] for name in candidates)
+    use = f"using namespace ::{_SPACE};"
+    own = f"template <class T> __global__ void type(); enum none {{ {', '.join(kernels)} }};"
+    uses = (f"namespace {space} {{ {use} }}" if space else use for space in spaces)
+    return " ".join([f"namespace {_SPACE} {{ {own} }}", *uses])
+
+
+def found_kernels(
+    job: CompileJob, ptx: Ptx, lowered: Mapping[str, str], answers: Mapping[str, tuple[str, ...]]
+) -> tuple[Symbol, ...]:
+    """Return the named kernels as written, then every other entry point under its own name."""
+    named = [(name, lowered[name]) for name in job.names]
+    taken = {symbol for _, symbol in named}
+    others = found_names(symbol for symbol in ptx.entries if symbol not in taken)
+    declared = job.program.declared
+    plain = {name.rpartition("::")[2]: types for name, types in answers.items()}
+    kernels = []
+    for name, symbol in (*named, *((name, symbol) for symbol, name in others.items())):
+        params = ptx.entries[symbol]
+        told = answers.get(name) or function_parameters(symbol) or plain.get(symbol) or ()
+        called = declared.parameters(base_name(plain_name(name) or name), len(params))
+        names = tuple(parameter.name for parameter in called)
+        kernels.append(
+            Symbol(name, symbol, params, told if sizes_agree(params, told) else (), names if any(names) else ())
+        )
+    return tuple(kernels)

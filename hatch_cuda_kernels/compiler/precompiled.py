@@ -1,4 +1,14 @@
-"""A preamble that is precompiled in this process: NVRTC reads no such header that another process made.
+"""The strongly connected components of a graph: which of its nodes lead to each other.
+
+What programs begin with: headers that can be read before all else without changing what a program means.
+
+Sources often begin with the same headers of the toolkit, which take most of NVRTC's time. Such a header can be moved to
+the front where nothing comes before it but others that were moved, and pragmas that mean nothing to it: NVRTC then
+reads the same tokens in the same order, and where the header is included again, that has no effect. So headers are
+descended into as far as each begins with others. Texts of the project stay where they are: NVRTC instantiates templates
+where a precompiled header ends, and what a source declares after that could be meant for them.
+
+A preamble that is precompiled in this process: NVRTC reads no such header that another process made.
 
 NVRTC says what it does with them in a compile's log, and takes a header for fresh whose texts in memory have changed;
 so the preamble's digest decides. Nothing of this shows in an image, and a compile that ends in an error, or whose log
@@ -8,28 +18,36 @@ says that NVRTC did not take the header, is done again without.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import sys
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import is_child
 from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, open_program
+from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
+from hatch_cuda_kernels.includes import ONCE, STANDARD_FOLDER, named_headers, read_opening, words_of
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.options import macro_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.compiler.preamble import Preamble
-    from hatch_cuda_kernels.compiler.program import Program
+    from hatch_cuda_kernels.compiler.job import Program
+    from hatch_cuda_kernels.options import NvrtcOptions
 
 __all__ = [
     "HEAP_BYTES",
+    "Beginning",
     "Given",
+    "Preamble",
+    "Toolkit",
     "begin_with_preamble",
     "can_precompile",
     "cleaned_log",
@@ -40,7 +58,6 @@ __all__ = [
 
 #: What NVRTC may keep of a header. CUB's take 100 to 200 MB; where it is too little, nothing is precompiled.
 HEAP_BYTES: Final = 512 << 20
-
 #: No file of a project has such a name in memory.
 _PREAMBLE: Final = "/dev/null/preamble"
 _NAME: Final = f"{VIRTUAL_ROOT}module.cu"
@@ -52,6 +69,252 @@ _USED: Final = re.compile(r'"[^"\n]*": using precompiled header file "[^"\n]*"\n
 #: A header's function is used by no kernel yet: what NVRTC says of that, it says again at the end of each compile.
 _UNUSED: Final = re.compile(r"warning #177-D:[^\n]*")
 _WARNING: Final = re.compile(r"(?:warning|error|remark) ?#?[\w-]*:[^\n]*", re.IGNORECASE)
+_wanted: tuple[Preamble, bool] | None = None
+_made: _Precompiled | None = None
+
+
+def components(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return a number for each node, the same for nodes that lead to each other.
+
+    Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972, without recursion.
+    """
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    found: dict[str, int] = {}
+    path: list[str] = []
+    for root in graph:
+        work = [] if root in order else [(root, iter(graph[root]))]
+        while work:
+            node, following = work[-1]
+            if node not in order:
+                order[node] = lowest[node] = len(order)
+                path.append(node)
+            for other in following:
+                if other not in order:
+                    work.append((other, iter(graph.get(other, ()))))
+                    break
+                if other not in found:
+                    lowest[node] = min(lowest[node], order[other])
+            else:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[node])
+                if lowest[node] == order[node]:
+                    _close_component(node, path, found)
+    return found
+
+
+def _close_component(node: str, path: list[str], found: dict[str, int]) -> None:
+    number = len(found)
+    while True:
+        member = path.pop()
+        found[member] = number
+        if member == node:
+            return
+
+
+class Preamble(NamedTuple):
+    """What several compiles begin with, as each of them finds it."""
+
+    headers: tuple[str, ...]
+    """Spelled with delimiters, in order; none of them stands for what NVRTC itself puts before each program."""
+    digest: str
+    """Of the headers, of every text in memory that can have a part in them, and of the flags: all that NVRTC reads."""
+    worth: int
+    """How many compiles pay for precompiling it."""
+
+    @property
+    def text(self) -> str:
+        """The text of it. What comes after the pragma is not precompiled."""
+        return "".join(f"#include {name}\n" for name in self.headers) + "#pragma nv_hdrstop\n"
+
+
+class _Header(NamedTuple):
+    name: str
+    """With delimiters; it leads to the header from anywhere."""
+    text: str
+    path: str
+    """Empty for one of the project's."""
+
+
+class _TextBeingRead:
+    """A text that is being read, as far as it is includes."""
+
+    def __init__(
+        self, text: str, name: str = "", path: str = "", *, cycle: object = None, is_moved: bool = False
+    ) -> None:
+        opening = read_opening(text)
+        self.includes: Iterator[str] = iter(opening.includes)
+        """Those that are left."""
+        self.is_whole = opening.is_whole
+        self.name: Final = name
+        self.folder: Final = os.path.dirname(path)  # noqa: PTH120
+        self.cycle: Final = cycle
+        self.is_moved: Final = is_moved
+
+    def stop(self) -> None:
+        """Read no further: what comes next stays where it is."""
+        self.includes = iter(())
+        self.is_whole = False
+
+
+class Toolkit:
+    """The headers of the toolkit, and those of this package, as a build finds them; they do not change meanwhile."""
+
+    def __init__(self, folders: tuple[str, ...], names: Iterable[str] = ()) -> None:
+        self.folders: Final = folders
+        self._texts: dict[str, str | None] = {}
+        self._reached: dict[tuple[str, ...], _Reached] = {}
+        self._searched: Final = (STANDARD_FOLDER, *folders)
+        self._cycles: Final = components(include_graph(tuple(sorted(names)), self._searched)) if folders else {}
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None where there is none."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = Path(path).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                self._texts[path] = None
+        return self._texts[path]
+
+    def cycle(self, path: str) -> object:
+        """Return what is equal for files that include each other, directly or not."""
+        return self._cycles.get(path, path)
+
+    def reached(self, names: Iterable[str]) -> _Reached:
+        """Return what headers lead to."""
+        key = tuple(sorted(names))
+        if key not in self._reached:
+            found = scan_headers(key, self._searched)
+            searched = {os.path.dirname(path) for path in found.states}  # noqa: PTH120 - a thousand times
+            sizes = (state.split()[0] for path, state in found.states.items() if state and path not in searched)
+            self._reached[key] = _Reached(sum(map(int, sizes)), found.asked.names)
+        return self._reached[key]
+
+
+class _Reached(NamedTuple):
+    """What headers lead to."""
+
+    characters: int
+    asked: frozenset[str]
+
+
+class Beginning:
+    """The headers that a program with some options can begin with."""
+
+    def __init__(self, program: Program, options: NvrtcOptions, toolkit: Toolkit) -> None:
+        self._memory: Final = dict(program.headers)
+        self._toolkit: Final = toolkit if program.toolkit is not None else Toolkit(())
+        self._source: Final = program.source
+        self._defined: Final = {macro_name(name) for name, _ in options.define}
+        self._digests: dict[tuple[str, ...], str] = {}
+        start = "".join(f'#include "{name}"\n' for name in program.pre_include)
+        self.headers: Final = () if self._has_hidden(program) else tuple(self._front(start))
+        """Spelled with delimiters, each after those that it begins with."""
+        self.named: Final = (*named_headers(start), *named_headers(program.source))
+        """All that the program includes or looks for itself."""
+
+    def characters(self, headers: Sequence[str]) -> int:
+        """Return how much text NVRTC reads for these headers, or a multiple of it: ``#if`` is not evaluated."""
+        inside, asked = self._in_memory(headers)
+        return sum(map(len, inside.values())) + self._toolkit.reached(asked - inside.keys()).characters
+
+    def digest(self, headers: Sequence[str]) -> str:
+        """Return a digest of these headers, and of every text in memory that they can lead to."""
+        key = tuple(headers)
+        if key not in self._digests:
+            inside, asked = self._in_memory(key)
+            asked |= self._toolkit.reached(asked).asked
+            more, _ = self._in_memory([f'"{name}"' for name in asked])
+            found = hashlib.sha256(repr(key).encode())
+            for name, text in sorted((inside | more).items()):
+                found.update(f"{len(name)} {len(text)}\n{name}{text}".encode())
+            self._digests[key] = found.hexdigest()
+        return self._digests[key]
+
+    def _has_hidden(self, program: Program) -> bool:
+        """Return whether a header of the toolkit could lead to one of the project's, or a macro to any."""
+        plain = (text for name, text in program.headers if not name.startswith(VIRTUAL_ROOT))
+        return bool(program.computed) or any(VIRTUAL_ROOT in text for text in plain)
+
+    def _front(self, start: str) -> Iterator[str]:
+        """Yield what the program begins with. Includes may be nested deeper than Python's calls."""
+        reading = [_TextBeingRead(self._source), _TextBeingRead(start)]
+        passed: set[str] = set()  # what has no effect where it is included again
+        while reading:
+            text = reading[-1]
+            spelling = next(text.includes, None)
+            if spelling is not None:
+                header = self._find(spelling, text.folder)
+                if header is None or (header.name not in passed and not self._is_read(header, reading)):
+                    text.stop()
+                elif header.name not in passed:
+                    reading.append(self._opened(header))
+                    passed |= {header.name} if read_opening(header.text).guard else set()
+                continue
+            reading.pop()
+            if text.is_moved:
+                yield text.name
+            elif text.is_whole:
+                passed.add(text.name)
+            elif reading:
+                reading[-1].stop()
+
+    def _opened(self, header: _Header) -> _TextBeingRead:
+        """Return a header to be read; one of the toolkit's without what it begins with, if that depends on a macro."""
+        guard = read_opening(header.text).guard
+        if not header.path:
+            return _TextBeingRead(header.text, header.name)
+        cycle = self._toolkit.cycle(header.path)
+        found = _TextBeingRead(header.text, header.name, header.path, cycle=cycle, is_moved=bool(guard))
+        if guard not in {ONCE, ""}:
+            found.stop()
+        return found
+
+    def _is_read(self, header: _Header, reading: Sequence[_TextBeingRead]) -> bool:
+        """Return whether a header that is included here is read here, whatever came before, and can be moved."""
+        if header.path:  # in a cycle, it would be read before the one that includes it, not inside
+            cycle = self._toolkit.cycle(header.path)
+            return not any(text.cycle == cycle for text in reading)
+        guard = read_opening(header.text).guard
+        if guard == "":
+            return not any(text.name == header.name for text in reading)
+        texts = (text for name, text in self._memory.items() if f'"{name}"' != header.name)
+        told = guard.startswith("_") or guard in self._defined
+        return guard == ONCE or not (told or any(guard in words_of(text) for text in (self._source, *texts)))
+
+    def _find(self, spelling: str, folder: str) -> _Header | None:
+        """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""
+        name = spelling[1:-1]
+        if name in self._memory:
+            path = "" if name.startswith(VIRTUAL_ROOT) else f"{STANDARD_FOLDER}/{name}"
+            return _Header(f'"{name}"', self._memory[name], path)
+        path = os.path.normpath(f"{folder}/{name}")
+        if folder and spelling.startswith('"') and self._toolkit.text(path) is not None:
+            inside = [other for other in self._toolkit.folders if path.startswith(f"{other}/")]
+            name = path[len(max(inside, key=len)) + 1 :] if inside else ""
+            if not name or name in self._memory:
+                return None
+        for other in self._toolkit.folders:
+            path = os.path.normpath(f"{other}/{name}")
+            text = self._toolkit.text(path)
+            if text is not None:
+                return _Header(f"<{name}>", text, path)
+        return None
+
+    def _in_memory(self, spellings: Sequence[str]) -> tuple[dict[str, str], set[str]]:
+        """Return the texts in memory that headers lead to without the toolkit's, and every name on the way."""
+        texts: dict[str, str] = {}
+        waiting = {spelling[1:-1] for spelling in spellings}
+        asked = set(waiting)
+        while waiting:
+            name = waiting.pop()
+            text = self._memory.get(name)
+            if text is not None:
+                texts[name] = text
+                waiting |= {found[1:-1] for found in named_headers(text)} - asked
+                asked |= waiting
+        return texts, asked
 
 
 class Given(NamedTuple):
@@ -70,10 +333,6 @@ class _Precompiled(NamedTuple):
     digest: str
     file: int
     """Its descriptor; negative where that failed. The file has no name any more."""
-
-
-_wanted: tuple[Preamble, bool] | None = None
-_made: _Precompiled | None = None
 
 
 def can_precompile() -> bool:

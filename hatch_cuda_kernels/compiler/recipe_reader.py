@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from hatch_cuda_kernels.compiler.output import parse_log
+from hatch_cuda_kernels.compiler.binary import parse_log
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space import UNMARKED, Place, SourceSet, as_device_pass, blame, cut_closure
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.output import Diagnostic
+    from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.errors import CompileError

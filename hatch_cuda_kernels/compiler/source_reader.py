@@ -2,6 +2,8 @@
 
 A note has what the outcome depends on: what was looked for in the project and what was there, the digest of each file
 that was read, what the toolkit's headers ask for, and a digest of the code that reads.
+
+The code that decides what NVRTC is shown of sources: another version of it may make something else of them.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ import os
 import sys
 import zlib
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cache import Notes
-from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
@@ -24,13 +26,12 @@ from hatch_cuda_kernels.includes import DEVICE_RUNTIME, STANDARD_FOLDER, Asked, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from hatch_cuda_kernels.compiler.recipe import Recipe
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.includes import Project
 
-__all__ = ["SourceReader", "read_again"]
+__all__ = ["SourceReader", "read_again", "rule_files"]
 
 _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
@@ -46,6 +47,9 @@ _TUPLES: Final = (
     "asked",
     "clocks",
 )
+#: What the toolkit's headers ask for is no rule, but an answer that is compared.
+_FOLDERS: Final = ("cpp", "execution_space", "includes", "libraries")
+_FILES: Final = ("compiler/binary/log.py", "compiler/recipe_reader.py", "names.py", "options.py")
 
 
 class _Looked:
@@ -240,3 +244,10 @@ def _unpacked(note: Mapping[str, Any]) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, zlib.error):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def rule_files() -> list[str]:
+    """Return the paths of that code, sorted, without the standard headers; none where the package is not in files."""
+    package = Path(__file__).parents[1]
+    found = [path for folder in _FOLDERS for path in (package / folder).glob("*") if path.is_file()]
+    return sorted(map(os.fspath, [*found, *(package / name for name in _FILES)])) if found else []

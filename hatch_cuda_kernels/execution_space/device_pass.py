@@ -41,7 +41,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.compiler.output import Diagnostic
+    from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_source import ChangeKind

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_consta
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from hatch_cuda_kernels.compiler.output import Diagnostic
+    from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass

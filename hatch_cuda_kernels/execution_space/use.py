@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.output import demangled
+from hatch_cuda_kernels.compiler.binary import demangled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler import FINISHER_NAMES, header_advice
-from hatch_cuda_kernels.compiler.output import Diagnostic
+from hatch_cuda_kernels.compiler.binary import Diagnostic
 from hatch_cuda_kernels.cpp import SourceFile
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module

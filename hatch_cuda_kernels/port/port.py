@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.output import Diagnostic
+    from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.execution_space import DevicePass
     from hatch_cuda_kernels.port.instances import Template
     from hatch_cuda_kernels.port.sites import Site

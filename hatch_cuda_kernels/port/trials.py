@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler import is_for_device, lacks_device_runtime, read_device_passes, undefined_symbols
-from hatch_cuda_kernels.compiler.output import Diagnostic, bad_names, demangled, linkage_of_object, parse_log
+from hatch_cuda_kernels.compiler.binary import Diagnostic, bad_names, demangled, linkage_of_object, parse_log
 from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, lex, read_alone
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, SourceSet, blame

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.output import read_cubin
+from hatch_cuda_kernels.compiler.binary import read_cubin
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.store import PROMISES_FILE, STORE_FOLDER, Promises, list_contents, read_promises

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.output import Cubin, Ptx, function_parameters
+from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, function_parameters
 from hatch_cuda_kernels.names import base_name, found_names, listed_module, normalize_name, plain_name, without_archs
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.signature import sizes_agree

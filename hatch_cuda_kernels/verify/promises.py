@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs
-from hatch_cuda_kernels.compiler.output import parse_log, read_cubin
+from hatch_cuda_kernels.compiler.binary import parse_log, read_cubin
 from hatch_cuda_kernels.compiler.toolchain import at_least, exactly, missing_bindings, pip_install
 from hatch_cuda_kernels.errors import CompileError, ToolchainError
 from hatch_cuda_kernels.names import listed_module

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.output import Cubin, Ptx, read_cubin, read_ptx
+from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.includes import normalize

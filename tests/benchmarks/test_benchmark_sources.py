@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -154,7 +154,7 @@ def test_check_refuses_what_a_build_would(capsys, make_project):
 
 def test_check_warns_as_a_build_does(capsys, make_project, monkeypatch):
     """PTX that needs a newer driver than the default is a warning, not a no."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+    from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain
 
     root = make_project("{schema: 1, arches: [compute_90], modules: {a: {source: saxpy.cu}}}")
     monkeypatch.setattr("hatch_cuda_kernels.plan.release.find_toolchain", lambda: Toolchain("13.2.51"))
@@ -170,7 +170,7 @@ def test_check_works_without_nvrtc(capsys, make_project, monkeypatch):
         raise missing_nvrtc("none here")
 
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.installed.load_toolchain", load)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.toolchain.load_toolchain", load)
     status = main(["check", str(root / "kernels.yaml"), "--json"])
     out, err = capsys.readouterr()
     assert (status, json.loads(out)["jobs"][0]["fresh"]) == (0, False)

@@ -8,10 +8,10 @@ import pytest
 from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels import compile_to_cubin, compile_to_ptx
-from hatch_cuda_kernels.compiler.faults import source_faults
-from hatch_cuda_kernels.compiler.program import Program
-from hatch_cuda_kernels.compiler.target_faults import target_faults
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.diagnostics import source_faults
+from hatch_cuda_kernels.compiler.finish import target_faults
+from hatch_cuda_kernels.compiler.job import Program
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.libraries import cpp20_names, device_names, global_names, implicit_names, std_names
 from hatch_cuda_kernels.options import NvrtcOptions

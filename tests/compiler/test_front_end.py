@@ -11,11 +11,11 @@ from slow_parameters import slow_but
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.ptx import read_ptx
-from hatch_cuda_kernels.compiler.route import FINISHER_NAMES
-from hatch_cuda_kernels.compiler.toolchain import assembler
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
+from hatch_cuda_kernels.compiler.job import FinishJob
+from hatch_cuda_kernels.compiler.recipe import FINISHER_NAMES
+from hatch_cuda_kernels.compiler.toolchain import libraries
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.pool.executors import WorkerExecutor
@@ -344,7 +344,7 @@ def test_a_missing_ptxas_names_the_package_before_anything_is_compiled(
     make_project, tmp_path, fresh_cache, ran, monkeypatch, how
 ):
     """It is said at once, whether the manifest or an include asks for ptxas."""
-    monkeypatch.setattr(assembler, "installed_ptxas", lambda: iter(()))
+    monkeypatch.setattr(libraries, "installed_ptxas", lambda: iter(()))
     root = make_project(
         f"{{schema: 1, arches: [sm_80, sm_90], modules: {{m: {{source: a.cu, {how}}}}}}}",
         **{"a.cu": '#include <cuda/std/tuple>\nextern "C" __global__ void k() {}\n'},

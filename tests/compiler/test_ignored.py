@@ -10,8 +10,8 @@ import pytest
 from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels import NvrtcOptions, build_kernels, compile_to_cubin, compile_to_ptx
-from hatch_cuda_kernels.compiler.ignored import judged_log
-from hatch_cuda_kernels.compiler.program import Program
+from hatch_cuda_kernels.compiler.attributes import judged_log
+from hatch_cuda_kernels.compiler.job import Program
 from hatch_cuda_kernels.errors import BuildError, CompileError
 
 KERNEL = 'extern "C" __global__ void k(int* y) { *y = 1; }\n'

@@ -11,8 +11,8 @@ import pytest
 from front_ends import EXAMPLE, REPOSITORY
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.finish_job import FinishInput
-from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
+from hatch_cuda_kernels.compiler.finish import LinkInput, link
+from hatch_cuda_kernels.compiler.job import FinishInput
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major

@@ -10,7 +10,7 @@ import pytest
 from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 

@@ -8,8 +8,8 @@ import pytest
 
 from hatch_cuda_kernels import NvrtcOptions, compile_to_cubin, open_store
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.ptx import read_ptx
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
 from hatch_cuda_kernels.manifest import load_manifest
 
 SOURCE = """

@@ -8,9 +8,9 @@ import pytest
 from small_jobs import job_of
 
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.missing_header import header_advice
-from hatch_cuda_kernels.compiler.output.log import Diagnostic
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.binary.log import Diagnostic
+from hatch_cuda_kernels.compiler.diagnostics import header_advice
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from small_jobs import job_of
 
-from hatch_cuda_kernels.compiler.preamble import Beginning, Toolkit
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.precompiled import Beginning, Toolkit
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions
 

@@ -10,9 +10,8 @@ from slow_parameters import slow_but
 from small_jobs import job_of
 
 from hatch_cuda_kernels.child_process import ChildProcess
-from hatch_cuda_kernels.compiler.preamble import Beginning, Preamble, Toolkit
-from hatch_cuda_kernels.compiler.precompiled import can_precompile
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.precompiled import Beginning, Preamble, Toolkit, can_precompile
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools

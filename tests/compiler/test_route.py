@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.recipe import Recipe, Route, choose_route
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.route import Route, choose_route
 from hatch_cuda_kernels.options import NvrtcOptions
 
 CUB = ("cub/block/block_reduce.cuh",)

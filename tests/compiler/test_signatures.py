@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels import NvrtcOptions, compile_to_cubin, compile_to_ptx
-from hatch_cuda_kernels.compiler.symbols import NO_QUESTIONS
+from hatch_cuda_kernels.compiler.nvrtc import NO_QUESTIONS
 from hatch_cuda_kernels.errors import CompileError
 
 SOURCE = r"""

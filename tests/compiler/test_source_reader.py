@@ -12,11 +12,10 @@ import pytest
 from hatch_cuda_kernels import NvrtcOptions
 from hatch_cuda_kernels.cache.notes import Notes
 from hatch_cuda_kernels.compiler import recipe_reader, source_reader
-from hatch_cuda_kernels.compiler.reading_rules import rule_files
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.source_reader import SourceReader
-from hatch_cuda_kernels.compiler.toolchain import remembered
+from hatch_cuda_kernels.compiler.source_reader import SourceReader, rule_files
+from hatch_cuda_kernels.compiler.toolchain import toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes import Asked
 from hatch_cuda_kernels.options import HostCode
@@ -147,7 +146,7 @@ def test_toolkit_code_and_damage_are_noticed(project, read, monkeypatch, fresh_c
         patch.setattr(source_reader, "_code", lambda: "other code")
         remember(project)
         assert len(read) == 4
-    plain = remembered.installed_headers
+    plain = toolchain.installed_headers
     with monkeypatch.context() as patch:
         asks = Asked(frozenset({"h.h"}))
         patch.setattr(source_reader, "installed_headers", lambda: plain()._replace(asks=lambda _: asks))
@@ -173,9 +172,8 @@ def test_all_code_that_reads_is_among_the_rules():
         waiting += [path for path in fresh if path.parent.name not in {"cache", "toolchain"}]
     others = seen - {Path(path) for path in rule_files()}
     found = {path.relative_to(PACKAGE).as_posix() for path in others}
-    assert found <= {"compiler/toolchain/remembered.py", "digest.py", "errors.py", "terminal.py"} | {
-        "compiler/output/demangle.py",  # of symbols, after a compile
-        "compiler/output/mangling.py",
+    assert found <= {"compiler/toolchain/toolchain.py", "digest.py", "errors.py", "terminal.py"} | {
+        "compiler/binary/mangling.py",  # of symbols, after a compile
         "doors.py",
         "shape.py",  # of options, which are asked for by their values
     }

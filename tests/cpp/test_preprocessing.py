@@ -109,7 +109,7 @@ def test_generated_texts_are_read_as_by_gcc():
 @pytest.mark.skipif(GCC is None, reason="needs gcc, to compare with")
 def test_the_toolkits_headers_are_read_as_by_gcc():
     """Each by itself, its includes left out: the same tokens as gcc's."""
-    from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+    from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 
     folders = [Path(folder) for folder in load_toolchain().include_dirs]
     headers = sorted({path for folder in folders for path in folder.rglob("*.h*") if path.is_file()})

@@ -12,10 +12,10 @@ import pytest
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.compiler.toolchain.libraries import supported_numbers
 from hatch_cuda_kernels.compiler.toolchain.packages import own
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
 from hatch_cuda_kernels.plan import check_release

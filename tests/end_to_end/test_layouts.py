@@ -34,7 +34,7 @@ ASKER = """
 import importlib, os, site, sys
 from hatch_cuda_kernels.cli import explain as command, main
 from hatch_cuda_kernels.compiler import recipe_reader
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain
 from hatch_cuda_kernels import load
 from hatch_cuda_kernels.runtime.ladder import explanation
 find_toolchain()

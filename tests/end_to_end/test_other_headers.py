@@ -16,9 +16,8 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.toolchain import installed as installed_toolchain
-from hatch_cuda_kernels.compiler.toolchain import key_parts, remembered, toolkit_headers
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import headers, key_parts, toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, outer, packaged_standard_headers
@@ -70,7 +69,7 @@ def store(toolkit, make_project, fresh_cache):
 def standard(tmp_path, monkeypatch):
     """Return a copy of this package's standard headers that is used in their place."""
     folder = shutil.copytree(STANDARD_FOLDER, tmp_path / "standard")
-    for module in (outer, toolkit_headers, installed_toolchain):
+    for module in (outer, headers, toolchain):
         monkeypatch.setattr(module, "STANDARD_FOLDER", str(folder))
     packaged_standard_headers.cache_clear()
     yield folder
@@ -135,7 +134,7 @@ def test_a_process_without_a_compiler_finds_what_was_recorded(store, toolkit, mo
     def find():
         raise ToolchainError("NVRTC is not installed (here)")
 
-    monkeypatch.setattr(remembered, "current_toolchain", find)
+    monkeypatch.setattr(toolchain, "current_toolchain", find)
     assert origins(store, "fill<long>") == ["cached"]
 
 

@@ -19,7 +19,7 @@ import pytest
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import NoImageError

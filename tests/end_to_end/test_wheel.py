@@ -12,7 +12,7 @@ from front_ends import build_isolated, copy_project, run
 from shared import make_once
 
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 
 
 @pytest.fixture(scope="module")

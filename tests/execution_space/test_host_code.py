@@ -16,7 +16,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import HostCode

@@ -11,7 +11,7 @@ import pytest
 from raw_nvrtc import compile_raw
 
 import hatch_cuda_kernels
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 
 STANDARD = Path(hatch_cuda_kernels.__file__).parent / "includes/standard"
 FEATURES = (STANDARD / "hatch_cuda_kernels/features.h").read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
+from hatch_cuda_kernels.compiler.toolchain.headers import scan_headers
 from hatch_cuda_kernels.includes import Asked, OuterHeaders, StandardHeaders, read_closure
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 

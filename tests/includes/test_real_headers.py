@@ -11,7 +11,7 @@ import pytest
 from plain_lexer import read_includes
 from preprocessors import disagreements, find_preprocessors
 
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.cpp import SourceFile
 from hatch_cuda_kernels.includes import find_includes
 

@@ -13,10 +13,10 @@ from raw_nvrtc import compile_raw
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.finish_job import FinishJob
-from hatch_cuda_kernels.compiler.toolchain import device_runtime
-from hatch_cuda_kernels.compiler.toolchain.device_runtime import load_device_runtime
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.job import FinishJob
+from hatch_cuda_kernels.compiler.toolchain import libraries as toolchain_libraries
+from hatch_cuda_kernels.compiler.toolchain.libraries import load_device_runtime
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
@@ -150,7 +150,7 @@ def test_the_hook_asks_for_what_links(tmp_path):
 
 def test_a_missing_runtime_names_the_command(tmp_path, monkeypatch):
     """Neither a wheel nor a toolkit has it."""
-    monkeypatch.setattr(device_runtime, "find_library", lambda _: None)
+    monkeypatch.setattr(toolchain_libraries, "find_library", lambda _: None)
     for name in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
     project = write_linked(tmp_path, TREE)
@@ -163,7 +163,7 @@ def test_a_toolkit_on_the_machine_has_it_too(tmp_path, monkeypatch):
     """Where no wheel does."""
     (tmp_path / "lib64").mkdir()
     (tmp_path / "lib64/libcudadevrt.a").write_bytes(b"!<arch>\n")
-    monkeypatch.setattr(device_runtime, "find_library", lambda _: None)
+    monkeypatch.setattr(toolchain_libraries, "find_library", lambda _: None)
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     found = load_device_runtime()
     assert (found.data, found.version) == (b"!<arch>\n", f"unknown+{found.sha256[:16]}")

@@ -6,12 +6,11 @@ import pytest
 from small_jobs import job_of
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.finish_job import FinishInput
-from hatch_cuda_kernels.compiler.nvjitlink import LinkInput, link
+from hatch_cuda_kernels.compiler.finish import LinkInput, assemble, link
+from hatch_cuda_kernels.compiler.job import FinishInput
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.ptxas import assemble
-from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.libraries import require_ptxas
+from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, ManifestError
 from hatch_cuda_kernels.execution_space import NOT_CUT, DeviceSource, SourceSet
 from hatch_cuda_kernels.includes import read_closure

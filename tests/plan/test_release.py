@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.packages import own
+from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import check_release

@@ -32,9 +32,9 @@ extern "C" __global__ void total(int* y) {
 }
 """
 OTHER_NVRTC = """
-from hatch_cuda_kernels.compiler.toolchain import installed
-found = installed.load_toolchain()
-installed.load_toolchain = lambda: found._replace(nvrtc="13.0.1")
+from hatch_cuda_kernels.compiler.toolchain import toolchain
+found = toolchain.load_toolchain()
+toolchain.load_toolchain = lambda: found._replace(nvrtc="13.0.1")
 """
 OTHER_VERSION = "import hatch_cuda_kernels; hatch_cuda_kernels.__version__ = '0.0.9'"
 DEADLY = "from hatch_cuda_kernels.compiler import nvrtc; import os; nvrtc.run_job = lambda job: os._exit(1)"

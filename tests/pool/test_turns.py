@@ -18,8 +18,8 @@ from waiting import HANG_SECONDS, wait_until
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.compiler.record import entry_of
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain
+from hatch_cuda_kernels.compiler.job import entry_of
+from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan

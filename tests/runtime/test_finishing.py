@@ -7,10 +7,10 @@ import pytest
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.toolchain import assembler
-from hatch_cuda_kernels.compiler.toolchain.assembler import require_ptxas
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
+from hatch_cuda_kernels.compiler.toolchain import libraries
+from hatch_cuda_kernels.compiler.toolchain.libraries import require_ptxas
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
@@ -39,7 +39,7 @@ def no_nvrtc(monkeypatch):
 @pytest.fixture
 def no_ptxas(monkeypatch):
     """Let the ladder find no ptxas."""
-    monkeypatch.setattr(assembler, "installed_ptxas", lambda: iter(()))
+    monkeypatch.setattr(libraries, "installed_ptxas", lambda: iter(()))
 
 
 def compiled(store):
@@ -81,7 +81,7 @@ def test_without_nvrtc_ptxas_finishes_the_ptx(build, no_nvrtc, monkeypatch):
     store = build("sm_80, compute_80")
     assert find(store) == "jitted"
     assert recorded() == [["ptxas"]]
-    monkeypatch.setattr(assembler, "installed_ptxas", lambda: iter(()))
+    monkeypatch.setattr(libraries, "installed_ptxas", lambda: iter(()))
     assert find(store) == "cached"
     assert "slower" not in str(store.explain("saxpy", arch="sm_103", driver=OLD_DRIVER).chosen)
 
@@ -111,7 +111,7 @@ def test_a_ptxas_that_is_too_old_for_the_ptx_is_passed_over(build, no_nvrtc, mon
     """The next one that knows its ISA is taken."""
     found = require_ptxas(load_toolchain().nvrtc)
     old = found._replace(version="12.4.131")
-    monkeypatch.setattr(assembler, "installed_ptxas", lambda: iter((old, found)))
+    monkeypatch.setattr(libraries, "installed_ptxas", lambda: iter((old, found)))
     assert compiled(build("compute_80"))[0] == f"compute_80 ptx finished by ptxas {found.version}"
 
 

@@ -10,7 +10,7 @@ import pytest
 from store_damage import patch_source
 
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
 

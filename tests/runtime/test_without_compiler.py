@@ -13,8 +13,8 @@ import sys
 sys.modules["cuda.bindings.nvrtc"] = sys.modules["cuda.bindings.nvjitlink"] = None
 from pathlib import Path
 from hatch_cuda_kernels import NoImageError, open_store
-from hatch_cuda_kernels.compiler.toolchain import assembler
-assembler.installed_ptxas = lambda: iter(())
+from hatch_cuda_kernels.compiler.toolchain import libraries
+libraries.installed_ptxas = lambda: iter(())
 
 store = open_store(Path(sys.argv[1]))
 print(store.find_image("saxpy", arch=sys.argv[2]).origin)

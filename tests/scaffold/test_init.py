@@ -15,7 +15,7 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.toolchain import installer, packages
+from hatch_cuda_kernels.compiler.toolchain import packages
 from hatch_cuda_kernels.scaffold import other_backends
 
 CI = ".github/workflows/kernels.yml"
@@ -471,7 +471,7 @@ MAKERS = {
 @pytest.mark.parametrize("maker", MAKERS)
 def test_what_comes_next_goes_by_what_made_the_environment(maker, init, monkeypatch):
     """What uvx made is gone when the command is typed."""
-    for module in (installer, other_backends):
+    for module in (packages, other_backends):
         monkeypatch.setattr(module, "made_by", lambda: maker)
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     program, build = MAKERS[maker]
@@ -480,7 +480,7 @@ def test_what_comes_next_goes_by_what_made_the_environment(maker, init, monkeypa
 
 def test_what_uv_runs_is_run_by_uv(init, monkeypatch):
     """Its environment is not active."""
-    monkeypatch.setattr(installer, "made_by", lambda: "uv")
+    monkeypatch.setattr(packages, "made_by", lambda: "uv")
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
     assert init()[1]["next"][0] == "uv run hatch-cuda-kernels check"
 

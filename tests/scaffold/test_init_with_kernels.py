@@ -9,7 +9,7 @@ import pytest
 from hatch_project import PYPROJECT
 
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import release

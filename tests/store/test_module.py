@@ -9,9 +9,9 @@ import pytest
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.ptx import read_ptx
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
+from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import normalize_name

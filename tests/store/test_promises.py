@@ -13,7 +13,7 @@ from hatchling.builders.wheel import WheelBuilder
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.manifest import load_manifest

@@ -9,7 +9,7 @@ import pytest
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.compiler import reading_rules, recipe_reader
+from hatch_cuda_kernels.compiler import recipe_reader, source_reader
 from hatch_cuda_kernels.manifest import load_manifest
 
 MANIFEST = """
@@ -34,7 +34,7 @@ def rules(tmp_path, monkeypatch):
     """Return the one file that stands for those of the package's rules."""
     file = tmp_path / "rules.py"
     file.write_text("")
-    monkeypatch.setattr(reading_rules, "rule_files", lambda: [str(file)])
+    monkeypatch.setattr(source_reader, "rule_files", lambda: [str(file)])
     return file
 
 
@@ -80,7 +80,7 @@ def test_a_version_that_reads_the_same_takes_it(store, other_version):
 
 def test_code_that_is_in_no_files_is_not_trusted_to_stay(store, other_version, monkeypatch):
     """Such as in a zip archive, where nothing tells one version from another."""
-    monkeypatch.setattr(reading_rules, "rule_files", list)
+    monkeypatch.setattr(source_reader, "rule_files", list)
     reads = other_version(with_other_rules=False)
     assert origins(store, 2) == ["jitted", "cached"]
     assert len(reads) > 1

@@ -8,7 +8,7 @@ import threading
 from enum import IntEnum
 from types import SimpleNamespace
 
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 
 
 class Result(IntEnum):

@@ -67,7 +67,7 @@ def problems_of_build(project):
 
 def objects_of(image):
     """Return the symbols of a CUBIN that the project's sources define: functions and variables."""
-    from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+    from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 
     found = read_cubin(image)
     assert not found.relocatable

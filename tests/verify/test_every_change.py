@@ -14,7 +14,7 @@ from store_mutations import mutations
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler import nvrtc
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store.reader import StoreReader
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["keep_key_part", "recall_key_part", "searched_environment"]
 
 _NOTES: Final = Notes("key-part")
-
-
-class _Answer(NamedTuple):
-    part: dict[str, str]
-    until: float
-    """When to look at the files again, on the monotonic clock."""
-
-
 #: What decides which libraries and which headers a process finds, besides the wheels on its path.
 _ENVIRONMENT: Final = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
 #: So many files are looked at each time.
@@ -38,6 +30,12 @@ _FEW: Final = 100
 _SHARE: Final = 0.1
 _MOST: Final = 64
 _answers: dict[tuple[str, Path | None], _Answer] = {}
+
+
+class _Answer(NamedTuple):
+    part: dict[str, str]
+    until: float
+    """When to look at the files again, on the monotonic clock."""
 
 
 def recall_key_part(

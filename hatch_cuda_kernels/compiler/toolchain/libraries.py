@@ -2,19 +2,25 @@
 
 cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment that only ``sys.path``
 knows, so a library found there is loaded before the bindings ask for it: they use what is loaded already.
+
+ptxas: where it is and which version. It comes in the wheel with nvcc, or with a toolkit on this machine.
+
+CUDA's device runtime, ``cudadevrt``: where it is, which version. Kernels that launch kernels are linked with it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
+import shutil
 import struct
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import file_state, is_older
-from hatch_cuda_kernels.compiler.toolchain.contents import contents_at, digest_of_all, record_digest
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     exactly,
     first_release,
@@ -24,31 +30,38 @@ from hatch_cuda_kernels.compiler.toolchain.packages import (
 )
 from hatch_cuda_kernels.compiler.toolchain.wheels import (
     bindings_major,
+    contents_at,
+    digest_of_all,
     find_library,
     library_version,
     library_wheel,
     listed_files,
+    record_digest,
     site_of,
 )
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
+from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.threads import keep_sigint_handler
-from hatch_cuda_kernels.versions import release_of
+from hatch_cuda_kernels.versions import release_of, version_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 __all__ = [
     "altered_library",
     "ask_nvrtc",
     "check_age",
+    "find_ptxas",
     "identity",
     "install_compiler",
+    "installed_ptxas",
     "known_numbers",
     "library_files",
+    "load_device_runtime",
     "load_nvjitlink",
     "missing_nvrtc",
     "nvjitlink_version",
-    "preload",
+    "require_ptxas",
     "supported_numbers",
 ]
 
@@ -58,6 +71,14 @@ _BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
 _OLDEST: Final = (12, 9)
 #: Offset, entry size and number of the section headers, in a 64-bit little-endian ELF file.
 _ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
+_VERSION: Final = re.compile(rb"release \d+\.\d+, V([0-9.]+)")
+_PTXAS_FOLDERS: Final = ("CUDA_HOME", "CUDA_PATH")
+_FILE: Final = "libcudadevrt.a"
+#: Of the digest that stands for the version of a file that no wheel brought.
+_DIGITS: Final = 16
+#: Where toolkits are, by variables of the environment, and where they keep static libraries.
+_RUNTIME_FOLDERS: Final = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX")
+_FOLDERS: Final = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
 
 
 def library_files(stem: str) -> tuple[Path, ...]:
@@ -231,3 +252,88 @@ def nvjitlink_version() -> tuple[int, int]:
     """Return nvJitLink's release; it reads PTX and LTO-IR of no newer one. Raises ToolchainError when it is missing."""
     major, minor = load_nvjitlink().version()
     return int(major), int(minor)
+
+
+class Ptxas(NamedTuple):
+    """One ptxas."""
+
+    path: Path
+    version: str
+    """Such as ``13.0.88``, followed by ``+`` and a digest where the file is not as its wheel lists it."""
+    packaged: bool
+    """Whether a wheel brought it."""
+
+
+def require_ptxas(nvrtc: str) -> Ptxas:
+    """Return the ptxas that goes with a build of NVRTC. Raises ToolchainError, naming the package, without one."""
+    found = find_ptxas(nvrtc)
+    if found is None:
+        release = release_of(nvrtc)
+        message = f"ptxas of CUDA {version_text(release)} is not installed, which assembles what this NVRTC compiles"
+        raise ToolchainError(message, pip_install(pinned("ptxas", release)))
+    return found
+
+
+def find_ptxas(nvrtc: str) -> Ptxas | None:
+    """Return the ptxas that goes with a build of NVRTC, or None.
+
+    A wheel's is of the same release; a toolkit's, of the very build, because no requirement pins it.
+    """
+    build = nvrtc.partition("+")[0]
+    for ptxas in installed_ptxas():
+        if ptxas.version == build or (ptxas.packaged and release_of(ptxas.version) == release_of(build)):
+            return ptxas
+    return None
+
+
+def installed_ptxas() -> Iterator[Ptxas]:
+    """Yield every ptxas that is looked for: of a wheel, of the toolkits that the environment names, and on PATH."""
+    path, version = find_library("ptxas"), library_version("ptxas")
+    if path is not None and version:
+        yield Ptxas(path, identity(version, "ptxas"), packaged=True)
+    homes = [os.path.join(home, "bin") for name in _PTXAS_FOLDERS if (home := os.environ.get(name))]  # noqa: PTH118 - a path
+    for folder in (*homes, None):
+        found = shutil.which("ptxas", path=folder)
+        if found is not None and (version := _asked(found, file_state(found))):
+            yield Ptxas(Path(found), version, packaged=False)
+
+
+@cache
+def _asked(path: str, _state: str) -> str:
+    """Return the version that a ptxas states; empty if it does not run."""
+    import subprocess  # who has no ptxas, or that of a wheel, needs none of it
+
+    try:
+        done = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - of the toolkit
+    except OSError:
+        return ""
+    match = _VERSION.search(done.stdout)
+    return match[1].decode() if match else ""
+
+
+def load_device_runtime() -> DeviceLibrary:
+    """Return the device runtime. Raises ToolchainError, naming the package to install, where there is none."""
+    path, version = find_library(DEVICE_RUNTIME), library_version(DEVICE_RUNTIME)
+    if path is not None:
+        return _read(str(path), file_state(path), identity(version, DEVICE_RUNTIME))
+    for found in _in_toolkits():
+        return _read(str(found), file_state(found), "")
+    nvrtc = library_version("nvrtc")
+    wheel = pinned(DEVICE_RUNTIME, release_of(nvrtc)) if nvrtc else exactly(DEVICE_RUNTIME, bindings_major(), "")
+    raise ToolchainError(f"{DEVICE_RUNTIME} is not installed, with which a module is linked", pip_install(wheel))
+
+
+@cache
+def _read(path: str, _state: str, version: str) -> DeviceLibrary:
+    try:
+        found = DeviceLibrary(DEVICE_RUNTIME, Path(path).read_bytes())
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}"
+        raise ToolchainError(message, "install CUDA's runtime again, or make the file readable") from error
+    return found._replace(version=version or f"unknown+{found.sha256[:_DIGITS]}")
+
+
+def _in_toolkits() -> Iterator[Path]:
+    homes = filter(None, map(os.environ.get, _RUNTIME_FOLDERS))
+    paths = (Path(home, folder, _FILE) for home in homes for folder in _FOLDERS)
+    return (path for path in paths if path.is_file())

@@ -1,18 +1,34 @@
 """What pip calls the parts of a CUDA toolkit, the bindings and this package's extras, and how to install them.
 
 Every piece of advice to install something is made here.
+
+Where this package was installed from, for requirements that bring the same package again; and its pages.
+
+The commands that install requirements into this environment, and that run this program in it again.
+
+They go by what made the environment: pip, uv, uvx, uv tool or pipx. What uvx and ``pipx run`` make is for one run:
+there, to install is to run this program again, with more.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from typing import TYPE_CHECKING, Final
-
-from hatch_cuda_kernels.compiler.toolchain.origin import direct_reference
+import shlex
+import shutil
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata, requires
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
+    from packaging.requirements import Requirement
 
 __all__ = [
     "at_least",
@@ -20,12 +36,18 @@ __all__ = [
     "build_extra",
     "curand",
     "distribution",
+    "documentation",
     "editable_install",
     "exactly",
     "first_release",
+    "made_by",
+    "made_for_one_run",
     "own",
     "pinned",
     "pip_install",
+    "program_command",
+    "project_url",
+    "python_command",
     "reinstall_option",
     "release_requirements",
     "toolchain_requirements",
@@ -48,6 +70,24 @@ _FIRST_PLAIN_MAJOR: Final = 13
 #: The minor of the first release of a major that is supported, where that is not 0.
 _FIRST_MINOR: Final = {12: ".9"}
 _VERSION: Final = re.compile(r"[0-9.]+")
+Maker = Literal["pip", "uv", "uvx", "uv tool", "pipx", "pipx run"]
+_PROGRAM: Final = "hatch-cuda-kernels"
+_MODULE: Final = ("hatch_cuda_kernels", "__main__.py")
+#: What no shell takes for anything but itself.
+_SHELL_SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+#: What means something to a shell within double quotes.
+_SPECIAL: Final = re.compile(r'["$`\\!]')
+#: Where uv keeps the environments of uvx: ``archive-v0`` in its cache.
+_OF_UVX: Final = "archive-v"
+#: Where pipx keeps the environments of programs that it installed; those of ``pipx run`` are in its cache.
+_OF_PIPX: Final = "venvs"
+#: What ``uv run`` sets for the processes that it starts.
+_OF_UV_RUN: Final = "UV_RUN_RECURSION_DEPTH"
+_PIPX_NOTES: Final = "pipx_metadata.json"
+#: The format of the notes of the last pipx whose ``run`` had no ``--with``; its next releases wrote the same.
+_NO_WITH: Final = (0, 5)
+#: pip's options, as the others spell them.
+_AS_UV: Final = {"--force-reinstall": "--reinstall", "--upgrade": "--upgrade"}
 
 
 def distribution(part: str, major: int) -> str:
@@ -135,8 +175,6 @@ def build_extra(major: int) -> str:
 
 def editable_install(folder: Path) -> str:
     """Return the command that installs the project that a folder is in anew, editable and with its kernels."""
-    from hatch_cuda_kernels.compiler.toolchain.installer import editable_command  # most processes give no advice
-
     return editable_command(folder)
 
 
@@ -145,10 +183,285 @@ def pip_install(*requirements: str, options: str = "", here: bool = True) -> str
 
     Not ``here``: the command for any environment.
     """
-    from hatch_cuda_kernels.compiler.toolchain.installer import install_command, pip_command  # most give no advice
-
     return (
         install_command(requirements, whole=own("build"), options=options)
         if here
         else pip_command(requirements, options)
     )
+
+
+@cache
+def direct_reference() -> str:
+    """Return what follows ``@`` in a requirement for the package as it was installed; empty for one of an index.
+
+    Installers note it in ``direct_url.json``: a folder, an archive, or a commit of a repository.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution  # most processes give no advice
+
+    try:
+        noted = distribution("hatch-cuda-kernels").read_text("direct_url.json")
+        return reference_of(json.loads(noted)) if noted else ""
+    except (PackageNotFoundError, OSError, ValueError, LookupError, TypeError, AttributeError):
+        return ""
+
+
+def reference_of(noted: dict[str, Any]) -> str:
+    """Return the direct reference (PEP 440) for what ``direct_url.json`` says. Raises LookupError for other data."""
+    url = str(noted["url"])
+    vcs = noted.get("vcs_info")
+    if vcs is not None:
+        revision = vcs.get("requested_revision") or vcs["commit_id"]
+        url = f"{vcs['vcs']}+{url}@{revision}"
+    folder = noted.get("subdirectory")
+    return f"{url}#subdirectory={folder}" if folder else url
+
+
+def documentation(page: str, section: str = "") -> str:
+    """Return where a page such as ``reference/cli`` can be read.
+
+    That is on the site that the package's metadata names, else as a file here: in the folder that the package was
+    installed from, or runs in. Elsewhere it is in the sdist only.
+    """
+    anchor = f"#{section}" if section else ""
+    site = project_url("documentation").rstrip("/")
+    if site:
+        return f"{site}/{page}.html{anchor}"
+    from pathlib import Path  # most processes name no page
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    name = f"docs/{page}.md"
+    source = urlsplit(direct_reference())
+    folders = [Path(__file__).parents[3], *([Path(url2pathname(source.path))] if source.scheme == "file" else [])]
+    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    return f"{found}{anchor}" if found else f"{name}{anchor}, in the sdist"
+
+
+def project_url(*labels: str) -> str:
+    """Return the address that the package's metadata has below one of these labels in lower case; empty without one."""
+    from importlib.metadata import PackageNotFoundError, metadata  # as above
+
+    try:
+        urls = metadata("hatch-cuda-kernels").get_all("Project-URL", [])
+    except PackageNotFoundError:
+        return ""
+    labelled = (url.partition(",")[::2] for url in urls)
+    return next((address.strip() for label, address in labelled if label.strip().lower() in labels), "")
+
+
+def made_by() -> Maker:
+    """Return what made this environment."""
+    prefix = Path(sys.prefix)
+    if (prefix / _PIPX_NOTES).is_file():
+        return "pipx" if prefix.parent.name == _OF_PIPX else "pipx run"
+    if not _is_of_uv(prefix):
+        return "pip"
+    if (prefix / "uv-receipt.toml").is_file():
+        return "uv tool"
+    if prefix.parent.name.startswith(_OF_UVX):
+        return "uvx" if shutil.which("uvx") else "pipx run"  # with the uv that pipx brought
+    return "pip" if find_spec("pip") is not None else "uv"
+
+
+def made_for_one_run() -> bool:
+    """Return whether this environment gets more by running the program again."""
+    maker = made_by()
+    return maker == "uvx" or (maker == "pipx run" and _run_takes_more())
+
+
+def program_command(whole: str, requirements: Iterable[str] = ()) -> str:
+    """Return what runs this program, up to its arguments.
+
+    In an environment that is made for each run, it comes with what is missing of the requirements; ``whole`` is the one
+    for all that it needs. In others, they have to be installed before.
+    """
+    maker = made_by()
+    if made_for_one_run() or (maker == "pipx run" and not requirements):
+        return _again(maker, whole, "", _missing(tuple(requirements), anew=True), (_PROGRAM,))
+    if maker in {"uv tool", "pipx", "pipx run"}:
+        return _PROGRAM
+    if maker == "uv" and _OF_UV_RUN in os.environ:
+        return f"uv run {_PROGRAM}"
+    found = shutil.which(_PROGRAM)
+    if found is not None and Path(found).parent == Path(sys.executable).parent:
+        return _PROGRAM
+    return f"{python_command()} -m hatch_cuda_kernels"
+
+
+def python_command() -> str:
+    """Return what starts this Python."""
+    for name in ("python", "python3"):
+        found = shutil.which(name)
+        if found is not None and Path(found).absolute().parent == Path(sys.executable).parent:
+            return name
+    return quoted(sys.executable)
+
+
+def install_command(requirements: Iterable[str], *, whole: str, options: str = "") -> str:
+    """Return the command that brings those of the requirements that are missing here.
+
+    ``options`` are pip's. ``whole`` is the requirement for all that this program needs, which is asked for anew where
+    an environment cannot be changed.
+    """
+    maker, asked = made_by(), tuple(requirements)
+    needed = asked if options else _missing(asked, anew=maker in {"uvx", "uv tool", "pipx run"}) or asked
+    if maker == "pip":
+        return pip_command(needed, options)
+    if maker == "uv":
+        return _joined(_uv(), options, map(quoted, needed))
+    if maker == "pipx":
+        return _pipx(needed, whole, options)
+    more = [one for one in needed if one != whole]
+    if maker == "pipx run" and not _run_takes_more():
+        inject = _joined("pipx inject", _pip_options(options), _PROGRAM, map(quoted, more))
+        return f'pipx install "{whole}"{f" && {inject}" if more else ""}'
+    if maker == "uv tool":
+        name, withs = Path(sys.prefix).name, (f"--with {quoted(one)}" for one in more)
+        return _joined("uv tool install", _uv_options(options), withs, quoted(whole if name == _PROGRAM else name))
+    again = (_PROGRAM, *map(quoted, sys.argv[1:])) if _is_program() else ()
+    return _again(maker, whole, options, more, again)
+
+
+def _again(maker: Maker, whole: str, options: str, more: Iterable[str], arguments: Iterable[str]) -> str:
+    """Return the command that makes an environment for one run, with more in it, and runs the arguments there."""
+    start, source = ("uvx", "--from") if maker == "uvx" else ("pipx run", "--spec")
+    changed = _uv_options(options) if maker == "uvx" else _pip_options(options, cached=True)
+    withs = (f"--with {quoted(one)}" for one in more)
+    return _joined(start, changed, withs, [f"{source} {quoted(whole)}", *arguments] if arguments else ["..."])
+
+
+def editable_command(folder: Path) -> str:
+    """Return the command that installs the project that a folder is in anew, editable and with its kernels.
+
+    uv installs nothing again unless it is told so by name; in a project of its own, it has a command for that.
+    """
+    root = next((place for place in (folder, *folder.parents) if (place / "pyproject.toml").is_file()), folder)
+    shown = "." if root == Path.cwd() else quoted(str(root))
+    maker, home = made_by(), Path(sys.prefix).parent
+    if maker not in {"uv", "uvx", "uv tool"}:
+        return f"python3 -m pip install --editable {shown}"
+    name = _project_name(root)
+    again = f"--reinstall-package {name}" if name else "--reinstall"
+    if any((place / "uv.lock").is_file() for place in (root, home)):
+        return _joined("uv sync", "" if Path.cwd().is_relative_to(root) else f"--project {shown}", again, "--inexact")
+    return _joined(_uv() if maker == "uv" else "uv pip install", again, f"--editable {shown}")
+
+
+def _project_name(root: Path) -> str:
+    try:
+        name = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    return name if isinstance(name, str) else ""
+
+
+def pip_command(requirements: Iterable[str], options: str = "") -> str:
+    """Return pip's command for requirements."""
+    return _joined("python3 -m pip install", options, map(quoted, requirements))
+
+
+def quoted(text: str) -> str:
+    """Return a word as a shell takes it. The quotes are double where that will do, also in the shell of Windows."""
+    if _SHELL_SAFE.fullmatch(text):
+        return text
+    return shlex.quote(text) if _SPECIAL.search(text) else f'"{text}"'
+
+
+def _pipx(needed: Iterable[str], whole: str, options: str) -> str:
+    """Return how an environment of pipx's gets more; what it was made for is installed again, with its extra."""
+    name = Path(sys.prefix).name
+    more = [one for one in needed if one != whole]
+    inject = _joined("pipx inject", _pip_options(options), quoted(name), map(quoted, more)) if more else ""
+    install = f"pipx install --force {quoted(whole)}" if whole in needed and name == _PROGRAM else ""
+    return " && ".join(filter(None, (install, inject)))
+
+
+def _missing(requirements: tuple[str, ...], *, anew: bool) -> tuple[str, ...]:
+    """Return the requirements that nothing here satisfies; ``anew``: nor what this package always brings."""
+    try:
+        from packaging.requirements import Requirement  # the build extra's
+    except ImportError:
+        return requirements
+    brought = {one.name for one in map(Requirement, _required()) if _holds(one)} if anew else set()
+    missing = []
+    for text in requirements:
+        asked = Requirement(text)
+        lasts = not anew or asked.name in brought
+        if (
+            asked.url
+            or asked.extras
+            or not lasts
+            or not asked.specifier.contains(_version(asked.name), prereleases=True)
+        ):
+            missing.append(text)
+    return tuple(missing)
+
+
+def _required() -> list[str]:
+    """Return what this package requires, extras included."""
+    try:
+        return requires(_PROGRAM) or []
+    except PackageNotFoundError:
+        return []
+
+
+def _holds(requirement: Requirement) -> bool:
+    """Return whether a requirement of this package is one of its program."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": "build"})
+
+
+def _version(name: str) -> str:
+    """Return the version of a distribution; one that no requirement takes if it is not installed."""
+    try:
+        found = metadata(name)
+    except PackageNotFoundError:
+        return "0"
+    stated = found.get_all("Version")  # a folder that pip left half removed states none
+    return str(stated[0]) if stated else "0"
+
+
+def _is_program() -> bool:
+    """Return whether the process is this package's command line, whose arguments can be given again."""
+    started = Path(sys.argv[0])
+    return started.stem == _PROGRAM or started.parts[-2:] == _MODULE
+
+
+def _is_of_uv(prefix: Path) -> bool:
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return False
+    return any(line.startswith("uv = ") for line in lines)
+
+
+def _uv() -> str:
+    """Return uv's command for this environment, which need not be named if uv finds it."""
+    active = os.environ.get("VIRTUAL_ENV") == sys.prefix or os.path.abspath(".venv") == sys.prefix  # noqa: PTH100 - links stay
+    return "uv pip install" if active else f"uv pip install --python {quoted(sys.prefix)}"
+
+
+def _run_takes_more() -> bool:
+    """Return whether ``pipx run`` has ``--with``, as its releases do since 1.10, by the notes that they leave.
+
+    What leaves none has uv do it, as later releases do.
+    """
+    try:
+        noted = json.loads((Path(sys.prefix) / _PIPX_NOTES).read_text(encoding="utf-8"))
+        return tuple(map(int, noted["pipx_metadata_version"].split("."))) > _NO_WITH
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+
+
+def _uv_options(options: str) -> str:
+    return " ".join(_AS_UV[option] for option in options.split() if option in _AS_UV)
+
+
+def _pip_options(options: str, *, cached: bool = False) -> str:
+    return f'{"--no-cache " if cached else ""}--pip-args="{options}"' if options else ""
+
+
+def _joined(*parts: str | Iterable[str]) -> str:
+    words = (part if isinstance(part, str) else " ".join(part) for part in parts)
+    return " ".join(filter(None, words))

@@ -7,10 +7,10 @@ import shutil
 import pytest
 from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import assembler
-from hatch_cuda_kernels.compiler.toolchain.assembler import find_ptxas, require_ptxas
-from hatch_cuda_kernels.compiler.toolchain.installed import Toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import libraries
+from hatch_cuda_kernels.compiler.toolchain.libraries import find_ptxas, require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.packages import release_requirements
+from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain, load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library
 from hatch_cuda_kernels.errors import ToolchainError
 
@@ -41,7 +41,7 @@ def toolkit(write, elsewhere):
 @pytest.fixture
 def no_wheel(monkeypatch):
     """Let no wheel bring ptxas."""
-    monkeypatch.setattr(assembler, "find_library", lambda stem: None)
+    monkeypatch.setattr(libraries, "find_library", lambda stem: None)
 
 
 @pytest.fixture

@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import contents, installed, libraries, toolkit_headers, wheels
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import headers, libraries, toolchain, wheels
+from hatch_cuda_kernels.compiler.toolchain.headers import find_parts, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.libraries import check_age
-from hatch_cuda_kernels.compiler.toolchain.parts import find_parts
-from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
-from hatch_cuda_kernels.compiler.toolchain.toolkit_headers import scan_headers
+from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain, known_toolchains, load_toolchain
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.standalone import compile_to_ptx
@@ -121,12 +119,12 @@ def test_a_copied_toolkit_tells_its_version_by_content(copied, edited, part):
 
 def test_headers_of_another_major_are_left_out(copied, monkeypatch):
     """A system toolkit of CUDA 12 beside NVRTC 13 would not compile: its folder is not searched."""
-    monkeypatch.setattr(installed, "find_header_folders", lambda: ())
-    monkeypatch.setattr(installed, "_system_folders", lambda part: [copied])
-    assert list(installed.header_folders(13)) == [copied]
+    monkeypatch.setattr(toolchain, "find_header_folders", lambda: ())
+    monkeypatch.setattr(toolchain, "_system_folders", lambda part: [copied])
+    assert list(toolchain.header_folders(13)) == [copied]
     (copied / "cuda.h").write_text("#define CUDA_VERSION 12090\n")
-    assert list(installed.header_folders(13)) == []
-    assert list(installed.header_folders(12)) == [copied]
+    assert list(toolchain.header_folders(13)) == []
+    assert list(toolchain.header_folders(12)) == [copied]
 
 
 def test_the_parts_headers_stand_for_their_version():
@@ -240,8 +238,8 @@ def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
     monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path.name) or read(path))
 
     def in_another_process():
-        toolkit_headers._scans.clear()
-        contents._contents_at.cache_clear()
+        headers._scans.clear()
+        wheels._contents_at.cache_clear()
         return other_headers(["curand_kernel.h"], folders)
 
     assert (in_another_process(), opened) == (digest, [])
@@ -258,12 +256,12 @@ def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
 def test_another_version_of_this_package_reads_headers_anew(wheel, fresh_cache, monkeypatch):
     """It may follow other rules; else a build's closure would depend on who built here before."""
     asked = scan_headers(("curand_kernel.h",), (str(wheel),)).asked
-    monkeypatch.setattr(toolkit_headers, "_digest_and_includes", lambda path: ["", "<other.h>"])
-    monkeypatch.setattr(toolkit_headers, "_readers", lambda: ["another"])
-    toolkit_headers._scans.clear()
-    contents._contents_at.cache_clear()
+    monkeypatch.setattr(headers, "_digest_and_includes", lambda path: ["", "<other.h>"])
+    monkeypatch.setattr(headers, "_readers", lambda: ["another"])
+    headers._scans.clear()
+    wheels._contents_at.cache_clear()
     assert scan_headers(("curand_kernel.h",), (str(wheel),)).asked.names == {"other.h"} != asked.names
-    toolkit_headers._scans.clear()
+    headers._scans.clear()
 
 
 @pytest.fixture
@@ -289,7 +287,7 @@ def test_an_edited_header_is_no_hit(fresh_cache, stray):
 HIT = """
 import dataclasses, pathlib, sys
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.toolchain.remembered import known_toolchains
+from hatch_cuda_kernels.compiler.toolchain.toolchain import known_toolchains
 from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -324,7 +322,7 @@ def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, 
 def test_another_version_of_the_headers_is_another_toolchain(fresh_cache, wheel, monkeypatch):
     """What is remembered is forgotten when a package that tells a version is replaced."""
     found = load_toolchain()._replace(headers="cccl 13.0.85", include_dirs=(str(wheel),))
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.remembered.find_toolchain", lambda: found)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.toolchain.find_toolchain", lambda: found)
     assert known_toolchains()[0].headers == found.headers
     found = found._replace(headers="cccl 13.0.99")
     assert known_toolchains()[0].headers == "cccl 13.0.85"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hatch_cuda_kernels.compiler.toolchain import installer, packages
+from hatch_cuda_kernels.compiler.toolchain import packages
 from hatch_cuda_kernels.compiler.toolchain.packages import editable_install, own, pip_install
 
 NVRTC, BINDINGS = "nvidia-cuda-nvrtc==13.0.*", "cuda-bindings>=12.9,<14"
@@ -24,10 +24,10 @@ def made(tmp_path, monkeypatch):
     """
     monkeypatch.setattr(packages, "direct_reference", lambda: "file:///src/hck")
     monkeypatch.setattr("sys.argv", ["/somewhere/bin/hatch-cuda-kernels", "check", "my file.yaml"])
-    monkeypatch.setattr(installer, "find_spec", lambda name: None)
-    monkeypatch.setattr(installer, "_version", lambda name: "13.0.1" if name == "cuda-bindings" else "0")
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    monkeypatch.setattr(packages, "_version", lambda name: "13.0.1" if name == "cuda-bindings" else "0")
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    monkeypatch.setattr(installer.shutil, "which", lambda name: f"/bin/{name}" if name == "uvx" else None)
+    monkeypatch.setattr(packages.shutil, "which", lambda name: f"/bin/{name}" if name == "uvx" else None)
 
     def make(name, **files):
         folder = tmp_path / name
@@ -108,7 +108,7 @@ def test_pipx_run_runs_the_program_again(made):
 def test_pipx_may_have_a_uv_of_its_own(made, monkeypatch):
     """Where there is no uvx to type, the environment of uv's is pipx's."""
     made("archive-v0/x")
-    monkeypatch.setattr(installer.shutil, "which", lambda name: None)
+    monkeypatch.setattr(packages.shutil, "which", lambda name: None)
     assert pip_install(NVRTC).startswith(f'pipx run --with "{NVRTC}" --spec "{WHOLE}" ')
 
 
@@ -116,7 +116,7 @@ def test_what_is_there_is_not_named(made, monkeypatch):
     """Unless nothing else is left: files can be missing of what is installed."""
     made("environment", pyvenv__cfg="")
     have = {"nvidia-cuda-nvrtc": "13.0.88", "cuda-bindings": "13.0.1", "nvidia-cuda-crt": "13.5.1"}
-    monkeypatch.setattr(installer, "_version", lambda name: have.get(name, "0"))
+    monkeypatch.setattr(packages, "_version", lambda name: have.get(name, "0"))
     crt = "nvidia-cuda-crt==13.0.*"
     assert pip_install(BINDINGS, NVRTC, crt) == f'python3 -m pip install "{crt}"'
     assert pip_install(BINDINGS, NVRTC) == f'python3 -m pip install "{BINDINGS}" "{NVRTC}"'
@@ -125,7 +125,7 @@ def test_what_is_there_is_not_named(made, monkeypatch):
 @pytest.mark.parametrize("word", ["a", "a b", "block_sum<float, 512>", 'a"b', "$HOME", "`a`", "it's", "a\\b"])
 def test_words_are_quoted_for_a_shell(word):
     """What is typed is what the program gets."""
-    assert shlex.split(installer.quoted(word)) == [word]
+    assert shlex.split(packages.quoted(word)) == [word]
 
 
 def editable_project(folder):

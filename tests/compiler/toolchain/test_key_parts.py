@@ -14,10 +14,9 @@ from store_damage import patch_source
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cache.notes import file_state
-from hatch_cuda_kernels.compiler.toolchain import key_parts, remembered
-from hatch_cuda_kernels.compiler.toolchain.installed import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import key_parts, toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, recall_key_part
-from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain, remember_key_part
+from hatch_cuda_kernels.compiler.toolchain.toolchain import current_toolchain, load_toolchain, remember_key_part
 from hatch_cuda_kernels.errors import ToolchainError
 
 KERNELS = ["saxpy", "block_sum<float, 128>", "softmax<32>", "block_sum<double, 1024>"]
@@ -195,6 +194,6 @@ def test_an_unusable_nvrtc_is_no_error_on_the_way_to_a_recorded_image(fresh_cach
     def find():
         raise ToolchainError("NVRTC 12.8.93 is too old")
 
-    monkeypatch.setattr(remembered, "find_toolchain", find)
+    monkeypatch.setattr(toolchain, "find_toolchain", find)
     remember_key_part(None, built="", lto=False, used=as_found)
     assert recall_key_part(None, built="", lto=False) is None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.toolchain import origin, packages
+from hatch_cuda_kernels.compiler.toolchain import packages
 from hatch_cuda_kernels.compiler.toolchain.libraries import install_compiler
-from hatch_cuda_kernels.compiler.toolchain.origin import reference_of
-from hatch_cuda_kernels.compiler.toolchain.packages import own
+from hatch_cuda_kernels.compiler.toolchain.packages import own, reference_of
 
 COMMIT = "0" * 40
 NOTED = {
@@ -50,14 +49,14 @@ def test_of_an_index_the_name_will_do(monkeypatch):
 
 def test_pages_are_where_the_package_is_from(tmp_path, monkeypatch):
     """Installed from a folder, the page is a file there; of a wheel, the sdist has it."""
-    monkeypatch.setattr(origin, "__file__", str(tmp_path / "site-packages/hatch_cuda_kernels/a/b/origin.py"))
-    monkeypatch.setattr(origin, "direct_reference", (tmp_path / "a checkout").as_uri)
-    assert origin.documentation("reference/cli", "check") == "docs/reference/cli.md#check, in the sdist"
+    monkeypatch.setattr(packages, "__file__", str(tmp_path / "site-packages/hatch_cuda_kernels/a/b/packages.py"))
+    monkeypatch.setattr(packages, "direct_reference", (tmp_path / "a checkout").as_uri)
+    assert packages.documentation("reference/cli", "check") == "docs/reference/cli.md#check, in the sdist"
     page = tmp_path / "a checkout/docs/reference/cli.md"
     page.parent.mkdir(parents=True)
     page.write_text("")
-    assert origin.documentation("reference/cli", "check") == f"{page}#check"
-    assert origin.documentation("reference/cli") == str(page)
+    assert packages.documentation("reference/cli", "check") == f"{page}#check"
+    assert packages.documentation("reference/cli") == str(page)
 
 
 def test_a_compiler_is_asked_for_by_its_release():

@@ -13,11 +13,16 @@ from pathlib import Path
 import pytest
 from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import contents, installed, remembered
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import toolchain, wheels
 from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part
 from hatch_cuda_kernels.compiler.toolchain.libraries import library_files, missing_nvrtc
-from hatch_cuda_kernels.compiler.toolchain.remembered import current_toolchain, known_toolchains, remember_key_part
+from hatch_cuda_kernels.compiler.toolchain.toolchain import (
+    current_toolchain,
+    find_toolchain,
+    known_toolchains,
+    load_toolchain,
+    remember_key_part,
+)
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
@@ -60,7 +65,7 @@ def forget():
 
     def forget_all():
         load_toolchain.cache_clear()
-        contents._contents_at.cache_clear()
+        wheels._contents_at.cache_clear()
 
     forget_all()
     yield forget_all
@@ -86,7 +91,7 @@ def install(write, tmp_path, monkeypatch, fresh_cache, forget):
 @pytest.fixture
 def site(install, monkeypatch):
     """Return a folder with all of these wheels, whose compiler nobody need load: it says what its wheel does."""
-    monkeypatch.setattr(installed, "ask_nvrtc", lambda: "13.0.88")
+    monkeypatch.setattr(toolchain, "ask_nvrtc", lambda: "13.0.88")
     return install(*WHEELS)
 
 
@@ -192,7 +197,7 @@ def test_a_process_without_nvrtc_keeps_what_was_recorded(site, forget, monkeypat
         raise missing_nvrtc("none here")
 
     shutil.rmtree(site / LIB)
-    monkeypatch.setattr(remembered, "find_toolchain", find)
+    monkeypatch.setattr(toolchain, "find_toolchain", find)
     assert known_toolchains() == (listed, altered)
     assert [known.nvrtc for known in known_toolchains()] == ["13.0.88", altered.nvrtc]
 
@@ -201,7 +206,7 @@ RUN = """
 import sys
 from hatch_cuda_kernels.standalone import compile_to_cubin
 compiled = compile_to_cubin('extern "C" __global__ void k(int* p) { *p = 1; }', arch="sm_90")
-from hatch_cuda_kernels.compiler.toolchain.installed import find_toolchain, load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain, load_toolchain
 assert find_toolchain() == load_toolchain()
 print(compiled.cached, load_toolchain().nvrtc)
 """

@@ -9,8 +9,7 @@ import subprocess
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.output.demangle import argument_parameters, demangled, function_parameters
-from hatch_cuda_kernels.compiler.output.mangling import SpelledType
+from hatch_cuda_kernels.compiler.binary.mangling import SpelledType, argument_parameters, demangled, function_parameters
 
 COUNT = 400
 DECLARED = """

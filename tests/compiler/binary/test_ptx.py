@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.output.cubin import read_cubin
-from hatch_cuda_kernels.compiler.output.ptx import Ptx, drop_unused, read_ptx
+from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
+from hatch_cuda_kernels.compiler.binary.ptx import Ptx, drop_unused, read_ptx
 
 SOURCE = """
 struct alignas(8) Pair { int a; double b; };

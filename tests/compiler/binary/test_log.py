@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.output.log import Diagnostic, bad_names, parse_log
+from hatch_cuda_kernels.compiler.binary.log import Diagnostic, bad_names, parse_log
 
 NAMES_SOURCE = """
 template <class T, int N> __global__ void k(T* p) { *p = N; }

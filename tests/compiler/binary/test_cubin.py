@@ -10,7 +10,7 @@ from ptxas_report import reported
 from raw_nvrtc import RawResult, compile_raw
 from slow_parameters import slow_but
 
-from hatch_cuda_kernels.compiler.output.cubin import Cubin, KernelSection, read_cubin
+from hatch_cuda_kernels.compiler.binary.cubin import Cubin, KernelSection, read_cubin
 
 SOURCE = """
 struct alignas(8) Pair { int a; double b; };

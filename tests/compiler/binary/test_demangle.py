@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.output.demangle import demangled
+from hatch_cuda_kernels.compiler.binary.mangling import demangled
 
 #: As c++filt prints them, but for the return types of templates, and with ``const`` where people write it.
 NAMES = {

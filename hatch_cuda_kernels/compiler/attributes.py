@@ -16,7 +16,7 @@ from hatch_cuda_kernels.cpp import SourceFile, is_literal, lex_with_places, pars
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hatch_cuda_kernels.compiler.program import Program
+    from hatch_cuda_kernels.compiler.job import Program
 
 __all__ = ["advice_on_ignored", "judged_log", "shown_log", "telling_flags", "telling_text"]
 
@@ -67,6 +67,23 @@ _FAR: Final = 4000
 _IGNORED: Final = "NVRTC ignores {} here, and nvcc does not: the layout would be another than the host's"
 _POPPED: Final = "NVRTC ignores #pragma pop_macro, and nvcc does not: {} keeps the value that it has"
 _WHICH: Final = re.compile(r"NVRTC ignores (?:attribute (\S+) here|#pragma pop_macro), and nvcc does not")
+_HEAD: Final = (
+    "write it behind the word struct, class, union or enum, where all compilers heed it: struct {} S {{ ... }}"
+)
+_ADVICE: Final[dict[str, Callable[[str], str]]] = {
+    "packed": lambda space: (
+        "write __attribute__((packed)) in its place" if space else _HEAD.format("__attribute__((packed))")
+    ),
+    "aligned": lambda space: (
+        "write alignas(N), or __attribute__((aligned(N))), in its place" if space else _HEAD.format("alignas(N)")
+    ),
+    "align": lambda _: _HEAD.format("__align__(N)"),
+    "mode": lambda _: "write a type of that size in its place",
+    "vector_size": lambda _: "device code has no vectors of GNU C: use a struct, or a type such as float4",
+    "no_unique_address": lambda _: (
+        "NVRTC knows it from C++20 on: write 'std: c++20' in the module's options, or make a base class of the member"
+    ),
+}
 
 
 def telling_flags(flags: Iterable[str]) -> tuple[str, ...]:
@@ -287,22 +304,3 @@ def advice_on_ignored(message: str) -> str:
         return "write #undef and #define in its place, with #ifdef __CUDACC_RTC__"
     space, _, name = found[1].rpartition("::")
     return _ADVICE[name.strip("_")](space)
-
-
-_HEAD: Final = (
-    "write it behind the word struct, class, union or enum, where all compilers heed it: struct {} S {{ ... }}"
-)
-_ADVICE: Final[dict[str, Callable[[str], str]]] = {
-    "packed": lambda space: (
-        "write __attribute__((packed)) in its place" if space else _HEAD.format("__attribute__((packed))")
-    ),
-    "aligned": lambda space: (
-        "write alignas(N), or __attribute__((aligned(N))), in its place" if space else _HEAD.format("alignas(N)")
-    ),
-    "align": lambda _: _HEAD.format("__align__(N)"),
-    "mode": lambda _: "write a type of that size in its place",
-    "vector_size": lambda _: "device code has no vectors of GNU C: use a struct, or a type such as float4",
-    "no_unique_address": lambda _: (
-        "NVRTC knows it from C++20 on: write 'std: c++20' in the module's options, or make a base class of the member"
-    ),
-}

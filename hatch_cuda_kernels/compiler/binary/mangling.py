@@ -1,22 +1,116 @@
-"""Lowered names as C++ spells them, for messages, and the parameter types in them. Rules: Itanium C++ ABI, "Mangling".
-
-What device code has in its symbols: functions and variables, namespaces, classes, templates, and the types of their
-parameters. A name with anything else (most expressions) is not read.
-"""
+"""Mangled names, of the Itanium C++ ABI, as C++ spells them: names, parameters, template arguments."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
-
-from hatch_cuda_kernels.compiler.output import mangling
-from hatch_cuda_kernels.compiler.output.mangling import SpelledType, SymbolCursor, UnknownError
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["argument_parameters", "demangled", "function_parameters"]
+__all__ = ["SpelledType", "argument_parameters", "demangled", "function_parameters"]
 
+STD: Final = {"St": "std", "Sa": "std::allocator", "Sb": "std::basic_string", "Ss": "std::string"}
+REFERENCES: Final = {"P": "*", "R": "&", "O": "&&"}
+QUALIFIERS: Final = {"r": "__restrict__", "V": "volatile", "K": "const"}
+#: Of member functions.
+SUFFIXES: Final = {"R": "&", "O": "&&", "K": " const", "V": " volatile"}
+LENGTH: Final = re.compile(r"[1-9][0-9]*")
+SEQUENCE: Final = re.compile(r"S([0-9A-Z]*)_")
+PARAMETER: Final = re.compile(r"T([0-9]*)_")
+LITERAL: Final = re.compile(r"n?[0-9a-f]+E")
+ARRAY: Final = re.compile(r"A([0-9]*)_")
+NUMBERED: Final = re.compile(r"([0-9]*)_")
+STRUCTOR: Final = re.compile(r"[CD][0-3]")
+DISCRIMINATOR: Final = re.compile(r"_[0-9]|__[0-9]+_")
+#: What the name of a class can begin with.
+NAMES: Final = "NSZU0123456789"
+TRUTH: Final = {"0": "false", "1": "true"}
+LITERAL_SUFFIXES: Final = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul"} | {
+    "long long": "ll", "unsigned long long": "ull",
+}  # fmt: skip
+#: Inline namespaces of libraries that name their version and what they are compiled for: no type of a source has them.
+VERSION: Final = re.compile(r"_*(?:[A-Z][A-Z0-9_]*_SM_[0-9_]+(?:NS)?|V?_?[0-9]+)|__cxx11")
 T = TypeVar("T")
+
+
+def _table(text: str) -> dict[str, str]:
+    """Return what the first word of each part stands for."""
+    return dict(part.strip().split(" ", 1) for part in text.split(","))
+
+
+BUILTIN: Final = _table(
+    "v void, w wchar_t, b bool, c char, a signed char, h unsigned char, s short, t unsigned short, i int, "
+    "j unsigned int, l long, m unsigned long, x long long, y unsigned long long, n __int128, o unsigned __int128, "
+    "f float, d double, e long double, g __float128, z ..., Dn decltype(nullptr), Ds char16_t, Di char32_t, "
+    "Du char8_t, DF16_ _Float16, Da auto"
+)
+OPERATORS: Final = _table(
+    "pl +, mi -, ml *, dv /, rm %, an &, or |, eo ^, aS =, pL +=, mI -=, mL *=, dV /=, ls <<, rs >>, eq ==, ne !=, "
+    "lt <, gt >, le <=, ge >=, nt !, aa &&, oo ||, pp ++, mm --, cl (), ix [], ps +, ng -, ad &, de *, co ~, rM %=, "
+    "aN &=, oR |=, eO ^=, lS <<=, rS >>=, ss <=>, pm ->*, pt ->"
+)
+
+
+class SpelledType(NamedTuple):
+    """A type as it stands around the name that it declares."""
+
+    before: str
+    after: str = ""
+    is_open: bool = False
+    """Whether it is an array or a function: a pointer to it takes parentheses."""
+
+    def __str__(self) -> str:
+        return f"{self.before} {self.after}" if self.is_open else f"{self.before}{self.after}"
+
+    def reference(self, mark: str) -> SpelledType:
+        """Return the type of a pointer or reference to it."""
+        if not self.is_open:
+            return SpelledType(self.before + mark, self.after)
+        return SpelledType(f"{self.before} ({mark}", f"){' ' * self.after.startswith('[')}{self.after}")
+
+    def qualified(self, words: str) -> SpelledType:
+        """Return it with ``const`` and the like: before what is not a pointer, as people write it."""
+        is_pointer = self.before.endswith(("*", "&", " const", " volatile"))
+        return self._replace(before=f"{self.before} {words}" if is_pointer else f"{words} {self.before}")
+
+
+class UnknownError(Exception):
+    """The name has something that is not read here."""
+
+
+class SymbolCursor:
+    """A place in a mangled name."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self._text = text
+        self._at = at
+
+    def _ends(self) -> bool:
+        """Return whether a list ends here, or the name."""
+        return self._at >= len(self._text) or self._text[self._at] in ".E"
+
+    def _next(self, text: str) -> bool:
+        return self._text.startswith(text, self._at)
+
+    def _take(self, text: str) -> bool:
+        found = self._next(text)
+        self._at += len(text) * found
+        return found
+
+    def _expect(self, text: str) -> None:
+        if not self._take(text):
+            raise UnknownError
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self._text, self._at)
+        self._at = found.end() if found is not None else self._at
+        return found
+
+    def _counted(self, pattern: re.Pattern[str], base: int = 10) -> int | None:
+        """Return the number of a pattern that counts ``_``, ``0_``, ``1_`` and so on, from 0; None without one."""
+        found = self._match(pattern)
+        return None if found is None else int(found[1], base) + 1 if found[1] else 0
 
 
 def demangled(lowered: str) -> str:
@@ -120,7 +214,7 @@ class _Demangler(SymbolCursor):
 
     def _nested(self) -> _Name:
         qualifiers = ""
-        while (word := mangling.SUFFIXES.get(self._text[self._at])) is not None:
+        while (word := SUFFIXES.get(self._text[self._at])) is not None:
             qualifiers += word
             self._at += 1
         name, last, arguments = self._referred(), "", None
@@ -136,7 +230,7 @@ class _Demangler(SymbolCursor):
         return _Name(name, arguments, qualifiers)
 
     def _member(self, owner: str, name: str) -> str:
-        if self._brief and owner and mangling.VERSION.fullmatch(name):
+        if self._brief and owner and VERSION.fullmatch(name):
             return owner
         return f"{owner}::{name}" if owner else name
 
@@ -145,26 +239,26 @@ class _Demangler(SymbolCursor):
         function = self.encoding()
         self._expect("E")
         inner = self._name()
-        self._match(mangling.DISCRIMINATOR)
+        self._match(DISCRIMINATOR)
         return _Name(f"{function}::{inner.text}", inner.arguments)
 
     def _structor(self, owner: str) -> str:
         """Return the name of a constructor or destructor; empty where there is none."""
-        found = self._match(mangling.STRUCTOR)
+        found = self._match(STRUCTOR)
         return "" if found is None else f"{'~' if found[0][0] == 'D' else ''}{owner}"
 
     def _plain(self) -> str:
         """Return one identifier, an operator, or what stands for a class without a name."""
         self._take("L")  # internal linkage
         if self._take("Ut"):
-            return f"{{unnamed type#{(self._counted(mangling.NUMBERED) or 0) + 1}}}"
+            return f"{{unnamed type#{(self._counted(NUMBERED) or 0) + 1}}}"
         if self._take("Ul"):
             types = ", ".join(self._types())
             self._expect("E")
-            return f"{{lambda({types})#{(self._counted(mangling.NUMBERED) or 0) + 1}}}"
-        found = self._match(mangling.LENGTH)
+            return f"{{lambda({types})#{(self._counted(NUMBERED) or 0) + 1}}}"
+        found = self._match(LENGTH)
         if found is None:
-            operator = mangling.OPERATORS[self._text[self._at : self._at + 2]]
+            operator = OPERATORS[self._text[self._at : self._at + 2]]
             self._at += 2
             return f"operator{operator}"
         end = self._at + int(found[0])
@@ -175,13 +269,13 @@ class _Demangler(SymbolCursor):
 
     def _referred(self) -> str:
         """Return what an abbreviation stands for; empty where there is none."""
-        for mark, name in mangling.STD.items():
+        for mark, name in STD.items():
             if self._take(mark):
                 return name
         return "" if (known := self._known()) is None else str(known)
 
     def _known(self) -> SpelledType | None:
-        number = self._counted(mangling.SEQUENCE, 36)
+        number = self._counted(SEQUENCE, 36)
         return None if number is None else self._seen[number]
 
     def _template(self) -> list[str]:
@@ -203,18 +297,18 @@ class _Demangler(SymbolCursor):
         if not self._take("L"):
             return str(self._type())
         kind = str(self._type())
-        found = self._match(mangling.LITERAL)
+        found = self._match(LITERAL)
         if found is None:
             raise UnknownError
         number = found[0].rstrip("E").replace("n", "-")
         if kind == "bool":
-            return mangling.TRUTH[number]
-        suffix = mangling.LITERAL_SUFFIXES.get(kind)
+            return TRUTH[number]
+        suffix = LITERAL_SUFFIXES.get(kind)
         return f"({kind}){number}" if suffix is None else f"{number}{suffix}"
 
     def _type(self) -> SpelledType:
         """Return the next type, noted unless it is a builtin one or was noted before."""
-        for mark, name in mangling.BUILTIN.items():
+        for mark, name in BUILTIN.items():
             if self._take(mark):
                 return SpelledType(name)
         if self._next("S") and not self._next("St"):
@@ -226,18 +320,18 @@ class _Demangler(SymbolCursor):
 
     def _compound(self) -> SpelledType:
         words = ""
-        while (word := mangling.QUALIFIERS.get(self._text[self._at])) is not None:
+        while (word := QUALIFIERS.get(self._text[self._at])) is not None:
             words = f"{word} {words}".rstrip()
             self._at += 1
         if words:
             return self._type().qualified(words)
-        mark = mangling.REFERENCES.get(self._text[self._at])
+        mark = REFERENCES.get(self._text[self._at])
         if mark is not None:
             self._at += 1
             return self._type().reference(mark)
-        if (number := self._counted(mangling.PARAMETER)) is not None:
+        if (number := self._counted(PARAMETER)) is not None:
             return SpelledType(self._arguments[number])
-        if (array := self._match(mangling.ARRAY)) is not None:
+        if (array := self._match(ARRAY)) is not None:
             element = self._type()
             return SpelledType(element.before, f"[{array[1]}]{element.after}", is_open=True)
         if self._take("F"):
@@ -245,6 +339,6 @@ class _Demangler(SymbolCursor):
             types = ", ".join(self._types())
             self._expect("E")
             return SpelledType(str(result), f"({types})", is_open=True)
-        if self._text[self._at] not in mangling.NAMES:
+        if self._text[self._at] not in NAMES:
             raise UnknownError
         return SpelledType(self._name().text)

@@ -21,11 +21,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
 from hatch_cuda_kernels.child_process import call_in_child, is_child
 from hatch_cuda_kernels.threads import wait_for_thread
 
@@ -33,6 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["call_at_root", "shows_place", "with_descriptors", "without_descriptors"]
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 
 T = TypeVar("T")
 

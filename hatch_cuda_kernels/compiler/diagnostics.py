@@ -1,29 +1,46 @@
-"""What to do about an error of NVRTC's, where the message alone does not tell: it knows no host, and few headers."""
+"""What a failed compile says: each error once, at its place, with the line to add or the change to make.
+
+Often the message alone does not tell what to do: NVRTC knows no host, and few headers.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.compiler.gnu_syntax import advice_on_syntax
-from hatch_cuda_kernels.compiler.ignored import advice_on_ignored
-from hatch_cuda_kernels.compiler.link_faults import KEEP_AWAY, undefined_faults
-from hatch_cuda_kernels.compiler.missing_header import header_advice
-from hatch_cuda_kernels.compiler.output import demangled
-from hatch_cuda_kernels.compiler.target_faults import advice_on_target
-from hatch_cuda_kernels.compiler.toolchain import known_numbers
-from hatch_cuda_kernels.libraries import cpp20_names, header_of, is_host_call, is_torch_name, std_names
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.compiler.attributes import advice_on_ignored
+from hatch_cuda_kernels.compiler.binary import bad_names, demangled, parse_log
+from hatch_cuda_kernels.compiler.finish import KEEP_AWAY, advice_on_target, undefined_faults
+from hatch_cuda_kernels.compiler.toolchain import PARTS, curand, known_numbers, part_files, pinned, pip_install
+from hatch_cuda_kernels.cpp import Expander, ExpansionError, MacroToken, SourceFile, lex_with_places, parse_definition
+from hatch_cuda_kernels.includes import packaged_standard_headers
+from hatch_cuda_kernels.libraries import (
+    cpp20_names,
+    header_of,
+    is_host_call,
+    is_torch_header,
+    is_torch_name,
+    standard_headers,
+    std_names,
+)
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from hatch_cuda_kernels.compiler.output import Diagnostic
-    from hatch_cuda_kernels.compiler.program import Program
+    from hatch_cuda_kernels.compiler.binary import Diagnostic
+    from hatch_cuda_kernels.compiler.job import Program
     from hatch_cuda_kernels.execution_space import SourceChange
 
-__all__ = ["advice"]
+__all__ = ["header_advice", "is_for_device", "is_known", "name_faults", "source_faults"]
 
+#: NVRTC's own files: the name expressions, and the headers that are built in.
+_OWN: Final = ("__nv_name_map", "<")
+_WIDEST: Final = 160
+#: NVRTC's own advice, of options to pass to it; the manifest's come with the fix.
+_ADVICE: Final = ". Consider using -"
 #: Constants of CUDA's libraries are spelled so, too.
 _MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
 _LACKING: Final = re.compile(
@@ -38,7 +55,6 @@ _PLATFORM: Final = re.compile(
     r"compiler|platform|architecture|processor|operating system|target|endian|tested", re.IGNORECASE
 )
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
-
 _NO_TEXTURE: Final = (
     "CUDA 12 removed texture and surface references, so that nvcc refuses them, too; give the kernel a "
     "cudaTextureObject_t, and fetch from that, as with tex2D<float>(object, x, y) or tex1Dfetch<float>(object, i)"
@@ -67,6 +83,58 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _LAMBDA: Final = re.compile(r"\]\s*\(?\Z")
 _NO_TYPEDEF: Final = "it is long, as with nvcc: leave it to <cstdint>, also for NVRTC"
 _INT64: Final = "int64_t is long, as with nvcc, and no long long"
+#: A parenthesis and a brace, as a macro may stand for them.
+_STATEMENTS: Final = re.compile(r"\(+\s*\{")
+_NO_STATEMENTS: Final = (
+    "NVRTC takes no statements in parentheses, ({ ... }), of GNU C: make a function of them, or give the macro another "
+    "text with #ifdef __CUDACC_RTC__"
+)
+#: A member's name in front of its value, behind what opens or separates values.
+_DESIGNATED: Final = re.compile(r"[\s{]*\.\s*[A-Za-z_]\w*\s*[={]")
+_NO_DESIGNATED: Final = (
+    "members by their names, {{ .{name} = ... }}, are C++20's to NVRTC: write 'std: c++20' in the module's options"
+)
+_MEMBER: Final = re.compile(r"\.\s*(\w+)")
+_MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
+_NO_TORCH: Final = (
+    "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' cuts their includes, and "
+    "declares what kernels use of them, such as c10::Half; or keep the include from it with #ifndef __CUDACC_RTC__, "
+    "pass pointers instead of tensors, and use CUDA's types, such as __half for c10::Half"
+)
+
+
+def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tuple[str, ...]:
+    """Return the errors of a log as text of at most four lines each, one for each line of a source.
+
+    What follows from an error on the same line is left out. ``log`` names files as the project does; ``release`` is
+    NVRTC's.
+    """
+    firsts: dict[tuple[str, int], Diagnostic] = {}
+    for found in parse_log(log):
+        if found.severity != "warning" and not found.file.startswith(_OWN):
+            firsts.setdefault((found.file, found.line) if found.file else (found.message, 0), found)
+    return tuple(_described(first, program, release) for first in firsts.values())
+
+
+def _described(first: Diagnostic, program: Program, release: tuple[int, int]) -> str:
+    place, message = first.place, first.message.partition(_ADVICE)[0]
+    text = [f"{place}: error: {message}" if place else message]
+    text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
+    fix = advice(first, program, release=release)
+    return "\n".join([*text, f"  to fix: {fix}"] if fix else text)
+
+
+def name_faults(log: str, names: Sequence[str], program: Program) -> dict[str, str]:
+    """Return why NVRTC rejects name expressions, by expression, with the kernel that may have been meant."""
+    rejected = bad_names(parse_log(log), names)
+    declared = sorted(program.declared.names)
+    return {name: f"{reason}{_guess(name, declared)}" for name, reason in rejected.items()}
+
+
+def _guess(name: str, declared: Sequence[str]) -> str:
+    wanted = base_name(name).rpartition("::")[2]
+    near = [] if wanted in declared else difflib.get_close_matches(wanted, declared, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> str:
@@ -253,3 +321,95 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
         lambda _, found: _for_unmarked(found),
     ),
 )
+
+
+def advice_on_syntax(found: Diagnostic, program: Program) -> str:
+    """Return what to do about statements in parentheses or members by name; empty for all else."""
+    if found.message != "expected an expression" or not found.column:
+        return ""
+    before, here = found.excerpt[0][: found.column - 1], found.excerpt[0][found.column - 1 :]
+    texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
+    expanded = _expanded(here, texts)
+    if _STATEMENTS.match(expanded) or _STATEMENTS.match(before.rstrip()[-1:] + here[:1]):
+        return _NO_STATEMENTS
+    if _DESIGNATED.match(expanded) and (member := _MEMBER.search(expanded)):
+        return _NO_DESIGNATED.format(name=member[1])
+    return ""
+
+
+def _expanded(text: str, texts: Iterable[str]) -> str:
+    """Return what a text becomes by the macros of some files, of which the last definition counts."""
+    files = [SourceFile("", one) for one in texts]
+    found = (parse_definition(one, file) for file in files for one in file.directives if one.word == "define")
+    macros = {macro.name: macro for macro in found if macro is not None}
+    tokens = [MacroToken(token.text, token.is_spaced) for token in lex_with_places(text)]
+    try:
+        made = Expander(macros.get).expand(tokens)
+    except (ExpansionError, RecursionError):
+        return text
+    return "".join(f"{' ' * token.is_spaced}{token.text}" for token in made)
+
+
+def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
+    """Return what to do about a header that NVRTC could not open; None for any other error.
+
+    ``computed`` are the ``path:line`` of the includes whose header a macro names. ``release`` is NVRTC's, and that of
+    the packages to install.
+    """
+    match = _MISSING.search(found.message)
+    if match is None:
+        return None
+    name = match[1].removeprefix(VIRTUAL_ROOT)
+    advice = _advice(name, release, by_macro=f"{found.file}:{found.line}" in computed)
+    if not found.file.startswith("/"):
+        return advice
+    return f"{_short(found.file)}, of the toolkit, asks for it: {advice}"
+
+
+def _short(path: str) -> str:
+    """Return a toolkit header as it is included."""
+    return path.rpartition("/include/")[2].removeprefix("cccl/")
+
+
+def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
+    if is_torch_header(name):
+        return _NO_TORCH
+    if name in standard_headers():
+        if name in packaged_standard_headers():
+            return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"
+        return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
+    requirements = _requirements(name, release)
+    if requirements:
+        return f"{pip_install(*requirements)} brings it"
+    if by_macro:
+        return "a macro names it; declare a project header under 'headers:', by its path if patterns do not help"
+    return (
+        "it is not in the project; list its folder under 'include:', copy it there, or write it first if a build does"
+    )
+
+
+def is_for_device(name: str) -> bool:
+    """Return whether device code may need a header, installed or not: the toolkit's, a standard one of use, a .cuh."""
+    return is_known(name) or name.endswith(".cuh")
+
+
+def is_known(name: str) -> bool:
+    """Return whether a header is the toolkit's, installed or not, or a standard one of this package."""
+    return name in packaged_standard_headers() or fnmatch(name, "curand*.h") or bool(_parts(name))
+
+
+def _requirements(name: str, release: tuple[int, int]) -> list[str]:
+    """Return the requirements for a header of this toolkit release; none if the header is not the toolkit's."""
+    if fnmatch(name, "curand*.h"):
+        return [curand(release)]
+    return [pinned(part, release) for part in _parts(name)]
+
+
+def _parts(name: str) -> list[str]:
+    """Return the parts of the toolkit that a header needs; none if the header is not the toolkit's."""
+    if name == "mma.h":
+        return ["cudart", "crt"]  # it includes crt/mma.h
+    if name.startswith("cuda/") and "." in name and not name.startswith("cuda/std/"):
+        return []  # libcu++'s own have no suffix, a project's have
+    owners = (part for part in PARTS if any(fnmatch(name, pattern) for pattern in part_files(part)))
+    return [owner] if (owner := next(owners, None)) else []
