@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache.disk import DiskCache
 
-__all__ = ["export_bundle", "import_bundle"]
-
 _MEMBER: Final = re.compile(r"([0-9a-f]{64})/(entry\.json|image\.(?:cubin|ptx|ltoir))", re.ASCII)
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _MODE: Final = stat.S_IFREG | 0o600

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache.locks import Once
     from hatch_cuda_kernels.cache.publishing import Bounds
 
-__all__ = ["CacheInfo", "DiskCache", "default_cache_path", "open_cache", "site_paths"]
-
 _DEFAULT_MAX_BYTES: Final = 1 << 30
 _MOST_DIGITS: Final = 18
 _MOST_SHOWN: Final = 40

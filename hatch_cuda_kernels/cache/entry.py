@@ -25,24 +25,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache.files import Folder
     from hatch_cuda_kernels.image import Kind
 
-__all__ = [
-    "ENTRY_FILE",
-    "ENTRY_SCHEMA",
-    "NOTES",
-    "QUARANTINE",
-    "STAGING",
-    "BadEntryError",
-    "Entry",
-    "EntryFolder",
-    "StoredEntry",
-    "description_digest",
-    "has_entry",
-    "last_use",
-    "parse_description",
-    "prefix_of",
-    "read_entry",
-]
-
 #: Raised when older readers would misread an entry. Every schema has a folder of its own, ``v1``.
 ENTRY_SCHEMA: Final = 1
 ENTRY_FILE: Final = "entry.json"

@@ -28,23 +28,6 @@ from hatch_cuda_kernels import environment
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = [
-    "NO_WAIT",
-    "DistrustedError",
-    "Folder",
-    "distrust",
-    "long_path",
-    "made",
-    "make_folder",
-    "move",
-    "open_folder",
-    "open_unchecked",
-    "remove",
-    "replace",
-    "unique_name",
-    "write",
-]
-
 #: Constants, so that tests can be Windows for a moment.
 IS_WINDOWS = sys.platform == "win32"
 BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.utime} <= os.supports_dir_fd

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache.entry import EntryFolder
 
-__all__ = ["Failure", "Once", "held"]
-
 try:
     import fcntl
 except ImportError:  # Windows

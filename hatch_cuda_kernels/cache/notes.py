@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Notes", "file_state", "is_older", "unchanged"]
-
 #: How many notes of one name are kept. A machine needs few, but each build in a throw-away environment leaves some.
 _MOST: Final = 64
 #: A longer note is damage, which must not fill the memory.

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache.entry import EntryFolder, StoredEntry
     from hatch_cuda_kernels.cache.files import Folder
 
-__all__ = ["Bounds", "evict_all", "publish", "quarantine", "sweep"]
-
 #: Temporaries older than this were left by a process that was killed; younger ones may be in use.
 _STALE_SECONDS: Final = 3600.0
 _QUARANTINE_SECONDS: Final = 24 * 3600.0

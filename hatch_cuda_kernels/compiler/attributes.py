@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.job import Program
 
-__all__ = ["advice_on_ignored", "judged_log", "shown_log", "telling_flags", "telling_text"]
-
 #: A message of a log with what belongs to it: the line of the source, the mark, notes.
 _MESSAGE: Final = re.compile(
     r"^(?P<file>[^\n]+)\((?P<line>\d+)\): warning(?: #(?P<number>\d+)(?:-D)?)?: (?P<text>[^\n]*)\n"

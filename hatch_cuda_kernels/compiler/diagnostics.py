@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Program
     from hatch_cuda_kernels.execution_space import SourceChange
 
-__all__ = ["header_advice", "is_for_device", "is_known", "name_faults", "source_faults"]
-
 #: NVRTC's own files: the name expressions, and the headers that are built in.
 _OWN: Final = ("__nv_name_map", "<")
 _WIDEST: Final = 160

@@ -59,21 +59,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes import DeviceLibrary, LibraryKind
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = [
-    "KEEP_AWAY",
-    "LinkInput",
-    "advice_on_target",
-    "assemble",
-    "finish",
-    "finish_lto",
-    "lacking_targets",
-    "lacks_device_runtime",
-    "link",
-    "target_faults",
-    "undefined_faults",
-    "undefined_symbols",
-]
-
 _INPUT_TYPES: Final[dict[Kind | LibraryKind, str]] = {
     "archive": "LIBRARY",
     "cubin": "CUBIN",

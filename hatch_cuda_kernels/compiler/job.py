@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Job: TypeAlias = "CompileJob | FinishJob"
 
-__all__ = ["CompileJob", "Compiled", "FinishInput", "FinishJob", "Finished", "Program", "entry_of"]
-
 #: NVRTC writes the program's base name into symbols of header-heavy sources, so one name serves all sources.
 _ANONYMOUS: Final = f"{VIRTUAL_ROOT}module.cu"
 _SHOWS_NAME: Final = re.compile(r"\b(?:__FILE__|assert)\b")

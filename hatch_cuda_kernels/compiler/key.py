@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher, Kind
 
-__all__ = ["cache_key", "expressions", "finish_key", "shipped_key", "source_digest"]
-
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
 _KEY_SCHEMA: Final = 7
 #: Options that say where headers are, or what is cut: what they led to is in the source's digest, each header

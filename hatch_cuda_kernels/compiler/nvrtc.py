@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
 
-__all__ = ["NO_QUESTIONS", "compile_flags", "run_job"]
-
 T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
 _MEND: Final = "to fix: mend it: of a source that cannot be read, no host code is cut"

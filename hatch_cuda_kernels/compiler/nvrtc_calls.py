@@ -19,8 +19,6 @@ from hatch_cuda_kernels.compiler.placement import shows_place, with_descriptors
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["NvrtcError", "compile_program", "is_tainted", "lowered_name", "open_program", "output"]
-
 _CANARY: Final = b"__global__ void canary(float* y, const float* x) { *y = *x; }"
 _FLAGS: Final = (b"-arch=compute_80", b"--minimal", b"-no-cache", b"--modify-stack-limit=false")
 #: What NVRTC writes for a load that no store of the kernel can reach.

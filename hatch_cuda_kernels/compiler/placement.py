@@ -27,8 +27,6 @@ from hatch_cuda_kernels.threads import wait_for_thread
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["call_at_root", "shows_place", "with_descriptors", "without_descriptors"]
-
 try:
     import fcntl
 except ImportError:  # Windows

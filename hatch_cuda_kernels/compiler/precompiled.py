@@ -42,20 +42,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Program
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = [
-    "HEAP_BYTES",
-    "Beginning",
-    "Given",
-    "Preamble",
-    "Toolkit",
-    "begin_with_preamble",
-    "can_precompile",
-    "cleaned_log",
-    "drop_preamble",
-    "shared_flags",
-    "with_preamble",
-]
-
 #: What NVRTC may keep of a header. CUB's take 100 to 200 MB; where it is too little, nothing is precompiled.
 HEAP_BYTES: Final = 512 << 20
 #: No file of a project has such a name in memory.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Finisher, Kind
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["FINISHER_NAMES", "Recipe", "Route", "Unit", "choose_route"]
-
 FINISHER_NAMES: Final[dict[Finisher, str]] = {"nvrtc": "NVRTC", "ptxas": "ptxas", "nvjitlink": "nvJitLink"}
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes import OuterHeaders, Readings
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["further_levels", "read_device_passes", "read_recipe"]
-
 #: How much of a line is shown.
 _WIDEST: Final = 160
 

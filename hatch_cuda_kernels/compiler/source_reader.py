@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.includes import Project
 
-__all__ = ["SourceReader", "read_again", "rule_files"]
-
 _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
 _MOST: Final = 256_000_000

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     #: A module, with those of its jobs that are to be done.
     Missing: TypeAlias = tuple[PlannedModule, list[Job]]
 
-__all__ = ["compile_missing", "find_fresh", "find_missing", "image_keys"]
-
 _OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, in a part that has no version"
 _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
 

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.pool.task import Tools
     from hatch_cuda_kernels.threads import Call
 
-__all__ = [
-    "DASK_REQUIREMENT",
-    "WorkerExecutor",
-    "choose_executor",
-    "default_workers",
-    "free_bytes",
-    "is_executor",
-    "local_executor",
-    "open_executor",
-    "uses_dask",
-]
-
 #: Also the extra ``dask``; an isolated build whose environment asks for Dask gets it through the hook.
 DASK_REQUIREMENT: Final = "distributed>=2024.1"
 _LOCAL: Final = "process"

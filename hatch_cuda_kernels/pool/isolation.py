@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler import Compiled, Job
 
-__all__ = ["OutOfTimeError", "one_worker", "run_isolated"]
-
 _worker: Final[ContextVar[_Worker | None]] = ContextVar("_worker", default=None)
 
 

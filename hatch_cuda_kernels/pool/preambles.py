@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler import Job
 
-__all__ = ["choose_preambles"]
-
 #: Measured with NVRTC 13.0: what it reads of CUB in a second, and what it puts before each program.
 _SECONDS_PER_CHARACTER: Final = 1.5e-7
 _BUILTIN_SECONDS: Final = 0.012

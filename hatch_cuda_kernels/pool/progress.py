@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler import Job
 
-__all__ = ["LineProgress", "Progress", "open_progress"]
-
 #: A compile that takes less is nothing to speak of.
 _LONG_SECONDS: Final = 1.0
 #: rich has the figures green and yellow, which nobody can read on white.

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
     Follow: TypeAlias = Callable[[Job, Compiled], Iterable[Job]]
 
-__all__ = ["LostJob", "Turns", "compile_all", "compile_on", "estimate_seconds"]
-
 #: NVRTC runs one front end at a time in a process.
 _HEAVY_SECONDS: Final = 2.5
 _LIGHT_SECONDS: Final = 0.06

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     Tools: TypeAlias = dict[str, str]
     Answer: TypeAlias = "Compiled | Elsewhere"
 
-__all__ = ["Elsewhere", "Task", "WorkerMismatchError", "check_tools", "compile_task", "needed_tools", "tools_here"]
-
 _PACKAGE: Final = "hatch-cuda-kernels"
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.index import ModuleIndex
     from hatch_cuda_kernels.store.reader import KernelLine, StoreReader
 
-__all__ = ["SBOM_FILE", "Distribution", "extract_images", "list_contents", "sbom_text"]
-
 SBOM_FILE: Final = "cuda-kernels.cdx.json"
 _SCHEMA: Final = "http://cyclonedx.org/schema/bom-1.6.schema.json"
 _OWN: Final = "hatch-cuda-kernels"

@@ -22,24 +22,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import Kind
 
-__all__ = [
-    "DETAILS",
-    "DETAILS_FILE",
-    "INDEX_FILE",
-    "KERNELS_FILE",
-    "PLACES",
-    "PROMISES_FILE",
-    "SOURCE_FOLDER",
-    "STANDARD",
-    "STANDARD_FILE",
-    "STORE_FOLDER",
-    "ImageRecord",
-    "ModuleIndex",
-    "Stored",
-    "UnitRecord",
-    "module_names",
-]
-
 #: Raised when a change makes older readers misread an index; a reader refuses a schema it does not know.
 #: 1 has each module's sources in its own folder, 2 has them in one for all modules, of which some may be linked.
 INDEX_SCHEMA: Final = 2

@@ -19,8 +19,6 @@ from hatch_cuda_kernels.patterns import match, placeholders
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["ExpressionError", "LaunchRule", "canonical", "find_rule", "placeholders_of", "python_text", "split_sizes"]
-
 #: The most that a grid or block has.
 _MOST_SIZES: Final = 3
 #: The most characters besides spaces; what is longer might nest deeper than Python's parser goes.

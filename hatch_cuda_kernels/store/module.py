@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
-__all__ = ["BuiltModule"]
-
 
 @dataclass(frozen=True)
 class BuiltModule:

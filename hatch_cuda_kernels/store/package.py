@@ -16,8 +16,6 @@ from hatch_cuda_kernels.store.reader import StoreReader, find_store
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["UNREADABLE", "is_bomb", "modules_of", "open_package", "read_member"]
-
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
 _MODULES: Final = (".py", ".pyc", ".pyd", ".so")

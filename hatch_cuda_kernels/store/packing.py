@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     #: Packed blocks, each by the digests of its images in their order.
     Blocks: TypeAlias = Mapping[tuple[str, ...], bytes]
 
-__all__ = [
-    "BLOCK_BYTES",
-    "PACK_FILE",
-    "LaidOut",
-    "NewImage",
-    "blocks",
-    "lay_out",
-    "pack_block",
-    "read_blocks",
-]
-
 PACK_FILE: Final = "images.xz"
 #: Most bytes of images in a block; an image that is larger has a block of its own. What a reader unpacks is bounded.
 BLOCK_BYTES: Final = 1 << 20

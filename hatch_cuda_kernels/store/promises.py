@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.index import ImageRecord
     from hatch_cuda_kernels.store.module import BuiltModule
 
-__all__ = [
-    "Coverage",
-    "Promises",
-    "Supports",
-    "broken_supports",
-    "check_built",
-    "check_store",
-    "check_wheel",
-    "find_gaps",
-    "find_spills",
-    "read_promises",
-]
-
 _PROMISES_SCHEMA: Final = 1
 _MOST_NAMES: Final = 5
 #: The oldest toolkit release whose NVRTC takes every option of a build.

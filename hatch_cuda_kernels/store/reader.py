@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = ["KernelLine", "StoreReader", "find_store", "unpack_block", "unpack_whole"]
-
 #: More than any block written here needs; a damaged pack may ask for gigabytes.
 _UNPACKING_MEMORY: Final = 64 << 20
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
-__all__ = ["ModuleSource", "read_shipped", "recipe_of"]
-
 _NOTES: Final = "as-built"
 
 

@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.store.index import ModuleIndex
 
-__all__ = [
-    "DIGESTS_FILE",
-    "ListedModule",
-    "ModuleDetails",
-    "digests_of",
-    "digests_text",
-    "json_text",
-    "kernels_text",
-    "module_digest",
-    "read_digests",
-]
-
 DETAILS_SCHEMA: Final = 1
 #: Beside ``kernels.tsv``. The indexes have the digests of images and sources, and this file those of the indexes.
 DIGESTS_FILE: Final = "digests.json"

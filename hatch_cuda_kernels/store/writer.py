@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.packing import Blocks, LaidOut
     from hatch_cuda_kernels.store.promises import Promises
 
-__all__ = ["check_replaceable", "prepare_place", "temporary_workspace", "workspace", "write_store"]
-
 _LOCK: Final = "lock"
 _LOCK_SECONDS: Final = 2.0
 #: No other temporary folder's name begins so: those of workers and of ptxas have no lock, and are empty at first.

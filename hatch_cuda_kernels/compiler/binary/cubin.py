@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.binary.elf import Section
 
-__all__ = ["Cubin", "KernelSection", "read_cubin"]
-
 _ATTRIBUTE: Final = struct.Struct("<BBH")
 _PAIR: Final = struct.Struct("<II")
 _PARAMETER: Final = struct.Struct("<4xHHI")

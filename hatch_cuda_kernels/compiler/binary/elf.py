@@ -6,8 +6,6 @@ import re
 import struct
 from typing import Final, NamedTuple
 
-__all__ = ["Elf", "Linkage", "Section", "linkage_of_object", "linkage_of_ptx", "read_elf", "without_times"]
-
 _HEADER: Final = struct.Struct("<4sBBxxB7x2HIQQQI6H")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")

@@ -11,8 +11,6 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Diagnostic", "bad_names", "parse_log"]
-
 _LOCATED: Final = re.compile(r"(.+)\((\d+)\): (catastrophic error|error|warning)(?: #\d+(?:-D)?)?: (.*)")
 _ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)")
 _TOOL: Final = re.compile(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|warning)\s*: (.*)")

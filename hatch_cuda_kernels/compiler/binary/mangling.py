@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SpelledType", "argument_parameters", "demangled", "function_parameters"]
-
 STD: Final = {"St": "std", "Sa": "std::allocator", "Sb": "std::basic_string", "Ss": "std::string"}
 REFERENCES: Final = {"P": "*", "R": "&", "O": "&&"}
 QUALIFIERS: Final = {"r": "__restrict__", "V": "volatile", "K": "const"}

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["Ptx", "drop_unused", "read_ptx"]
-
 _VERSION: Final = re.compile(r"^\.version\s+(\d+)\.(\d+)\s*\n", re.MULTILINE)
 _TARGET: Final = re.compile(r"^\.target\s+(\w+)[^\n]*\n", re.MULTILINE)
 _TOOL: Final = re.compile(r"^// Cuda compilation tools, release .*, V(\d+\.\d+\.\d+)$", re.MULTILINE)

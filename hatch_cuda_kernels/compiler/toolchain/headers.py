@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     #: Names of headers, each with the folder of who asks where that is searched first.
     _Names = set[tuple[str, str]]
 
-__all__ = ["PARTS", "HeaderScan", "find_parts", "include_graph", "part_files", "scan_headers"]
-
 _CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
 _CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
 #: The runtime's other headers are in no folder of their own.

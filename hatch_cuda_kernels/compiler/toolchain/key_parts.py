@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ["keep_key_part", "recall_key_part", "searched_environment"]
-
 _NOTES: Final = Notes("key-part")
 #: What decides which libraries and which headers a process finds, besides the wheels on its path.
 _ENVIRONMENT: Final = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")

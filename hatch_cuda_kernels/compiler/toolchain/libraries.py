@@ -47,24 +47,6 @@ from hatch_cuda_kernels.versions import release_of, version_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "altered_library",
-    "ask_nvrtc",
-    "check_age",
-    "find_ptxas",
-    "identity",
-    "install_compiler",
-    "installed_ptxas",
-    "known_numbers",
-    "library_files",
-    "load_device_runtime",
-    "load_nvjitlink",
-    "missing_nvrtc",
-    "nvjitlink_version",
-    "require_ptxas",
-    "supported_numbers",
-]
-
 _PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
 _BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
 #: Older ones refuse the flags that make images the same in every process.

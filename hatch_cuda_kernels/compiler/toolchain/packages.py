@@ -30,29 +30,6 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-__all__ = [
-    "at_least",
-    "bindings",
-    "build_extra",
-    "curand",
-    "distribution",
-    "documentation",
-    "editable_install",
-    "exactly",
-    "first_release",
-    "made_by",
-    "made_for_one_run",
-    "own",
-    "pinned",
-    "pip_install",
-    "program_command",
-    "project_url",
-    "python_command",
-    "reinstall_option",
-    "release_requirements",
-    "toolchain_requirements",
-]
-
 _OWN: Final = "hatch-cuda-kernels"
 #: From CUDA 13 on; before, the names end in the CUDA major.
 _DISTRIBUTIONS: Final = {

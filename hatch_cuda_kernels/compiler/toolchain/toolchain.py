@@ -37,19 +37,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher
 
-__all__ = [
-    "Toolchain",
-    "current_toolchain",
-    "find_toolchain",
-    "header_folders",
-    "installed_headers",
-    "known_toolchains",
-    "load_toolchain",
-    "ptxas_version",
-    "remember_key_part",
-    "supports_arch",
-]
-
 _NOTES: Final = Notes("toolchain")
 
 

@@ -21,22 +21,6 @@ from hatch_cuda_kernels.digest import sha256
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = [
-    "bindings_major",
-    "contents_at",
-    "digest_of_all",
-    "find_header_folders",
-    "find_library",
-    "library_version",
-    "library_wheel",
-    "listed_files",
-    "missing_bindings",
-    "record_digest",
-    "site_of",
-    "wheel_of",
-    "wheels_in",
-]
-
 #: Folder of a tool below ``nvidia/`` in wheels of CUDA 12; from CUDA 13 on, all are in ``cu13``.
 _CUDA_12_FOLDERS: Final = {
     "nvrtc": "cuda_nvrtc",
