@@ -1,4 +1,4 @@
-"""The cache: memory, then read-only site folders, then this user's own folder; where they are says the environment.
+"""The cache: memory, then read-only site folders, then this user's own folder. The environment says where.
 
 ``get`` never raises for what it finds on disk, and ``put`` never for what the disk does: damage is a miss, and without
 a usable place images live in the memory of this process. Each kind of trouble is reported once.
@@ -247,7 +247,7 @@ class DiskCache:
         except DistrustedError as error:
             self._tell_error(self._user, error)
             return None
-        except OSError:  # not there yet, say; what is done with it will tell
+        except OSError:  # perhaps it is not there yet; the next use reports it
             return self._user
 
     def _read(self, folder: EntryFolder, key: str, *, use: bool = True) -> Entry | None:
@@ -255,7 +255,7 @@ class DiskCache:
             return folder.read(key, use=use)
         except BadEntryError as error:
             self._set_aside(folder, key, error)
-        except OSError as error:  # too many open files, say: the entry itself may be good
+        except OSError as error:  # such as too many open files: the entry itself may be good
             self._tell_error(folder, error, f"cannot read from the kernel cache {folder.path} ({error})")
         return None
 

@@ -1,7 +1,7 @@
 """One cached image with what is known about it, and the folder on disk that holds all of them, as readers see it.
 
 Layout: ``v1/KK/KEY/`` with ``entry.json`` and the raw image; ``v1/tmp`` for what is being written or removed;
-``v1/quarantine`` for what was found damaged; ``notes`` for what was learnt of this machine. Nothing here decides about
+``v1/quarantine`` for what was found damaged; ``notes`` about this machine. Nothing here decides about
 size or locks; what changes the folder is in ``publishing``.
 """
 

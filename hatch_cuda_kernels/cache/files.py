@@ -8,7 +8,7 @@ a prefix (Microsoft: "Naming Files, Paths, and Namespaces").
 Nothing is read from, or written to, a place where another user could have put something: whoever fills a cache decides
 which code runs. ``check`` says who owns a folder or file, and who else may write to it. It takes the state of an open
 descriptor, so the answer holds for what is read through it. ``check_way`` says who could put another folder in place of
-the whole cache. Files are always created anew, private to their owner; nothing is written into a file that was there
+the whole cache. Files are always new, private to their owner; nothing is written into a file that was there
 before.
 """
 

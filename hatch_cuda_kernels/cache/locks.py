@@ -79,7 +79,6 @@ def _taker(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[
 
 
 def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
-    """Return a function that tries to take a lock; the stack releases it."""
     descriptor = folder.open(name, os.O_RDWR | os.O_CREAT)
     stack.callback(_release, descriptor)
 

@@ -39,7 +39,7 @@ _OWN: Final = ("__nv_name_map", "<")
 _WIDEST: Final = 160
 #: NVRTC's own advice, of options to pass to it; the manifest's come with the fix.
 _ADVICE: Final = ". Consider using -"
-#: Constants of CUDA's libraries are spelled so, too.
+#: Constants of CUDA's libraries look alike.
 _MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
 _LACKING: Final = re.compile(
     r'^(?:identifier|(?:namespace|class|struct|class template|overloaded function) "[^"]*" has no member) "(\w+)"'
@@ -159,7 +159,7 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
 
 
 def _for_macro(found: Diagnostic, program: Program) -> str:
-    """Return where a word that is not known here is defined as a macro; empty if it is not, or is no such word."""
+    """Return where an unknown word is defined as a macro; empty if it is not defined, or known."""
     undefined = _UNDEFINED.match(found.message)
     marked = _WORD.match(found.excerpt[0], found.column - 1) if found.column and not undefined else None
     name = undefined[1] if undefined else marked[0] if marked and _NO_TYPE.match(found.message) else ""
@@ -256,7 +256,7 @@ def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
     called = _TESTED.search(found.excerpt[0]) if found.excerpt else None
     if called is None:
         return ""
-    return f"{called[1]} is no macro here: include the header that defines it, or {KEEP_AWAY}"
+    return f"{called[1]} is not a macro here: include the header that defines it, or {KEEP_AWAY}"
 
 
 def _for_unmarked(found: Diagnostic) -> str:

@@ -1,20 +1,12 @@
-"""Link to a CUBIN with nvJitLink: needs no driver, so no driver can be too old for it.
+"""The second half of a compile: from the PTX or LTO-IR of a shared front end, or from objects, to images.
 
-It finishes LTO-IR, and links objects and libraries. PTX, too, where there is neither ptxas nor a compiler: as
-relocatable code, which is slower (see ``compiler.ptxas``).
+nvJitLink finishes LTO-IR, and links objects and libraries. It needs no driver, so no driver can be too old for it.
+ptxas assembles PTX as a whole program: the machine code is that of NVRTC's own CUBIN, byte for byte. nvJitLink would
+take PTX as relocatable code, in which helpers such as a 64-bit division stay calls, and registers are chosen for the
+call convention: kernels are up to 1.5 times slower. It does so only where there is neither ptxas nor a compiler.
 
-Assemble PTX with ptxas, as a whole program: the machine code is that of NVRTC's own CUBIN, byte for byte.
-
-nvJitLink takes PTX as relocatable code, in which helpers such as a 64-bit division stay calls, and registers are chosen
-for the call convention: kernels are up to 1.5 times slower.
-
-The second half of a compile: from the PTX or LTO-IR of a shared front end, or from objects, to images.
-
-What is wrong between the units of a module: what none of them defines, and what two of them define.
-
-nvJitLink names neither as the source does, and links two definitions of one symbol without an error.
-
-What to do about instructions that only architecture-specific targets have; ptxas names the target without them.
+Errors name symbols as the source does, and say what is wrong between units: nvJitLink links two definitions of one
+symbol without an error. They also say which target has an instruction that ptxas misses.
 """
 
 from __future__ import annotations
@@ -351,7 +343,7 @@ def _unfit(library: DeviceLibrary, arch: SmArch) -> str:
     except ValueError as error:
         return f"{library.name} cannot be linked: {error}"
     if not found.relocatable:
-        return f"{library.name} is no relocatable code; compile it with nvcc's -dc"
+        return f"{library.name} is not relocatable code; compile it with nvcc's -dc"
     return "" if made_for.refusal(arch.capability) is None else _bad_library(library.name, "", str(arch))
 
 

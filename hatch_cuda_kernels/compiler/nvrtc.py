@@ -68,11 +68,11 @@ def run_job(job: Job) -> Compiled:
     """
     options = job.fronts[0].options if isinstance(job, FinishJob) else job.options
     # Of some of these flags, compilers keep something for the rest of a process (see ``taint``).
-    return _apart(_compile_here, job, job) if options.extra else _compile_here(job)
+    return _in_child(_compile_here, job, job) if options.extra else _compile_here(job)
 
 
-def _apart(function: Callable[[Any], T], argument: object, job: Job) -> T:
-    """Return what a function returns in a process of its own. Raises what it raises, or CompileError."""
+def _in_child(function: Callable[[Any], T], argument: object, job: Job) -> T:
+    """Return what a function returns in a separate process. Raises what it raises, or CompileError."""
     try:
         return call_in_child(function, argument)
     except (ChildDiedError, OSError) as error:
@@ -117,7 +117,7 @@ class _Made(NamedTuple):
 def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     """Return what ``_make`` returns where nothing shows in it but the task: no folder, and no earlier compile."""
     made = _make_placed(task)
-    return _apart(_make_placed, task, task[0]) if is_tainted() else made
+    return _in_child(_make_placed, task, task[0]) if is_tainted() else made
 
 
 def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
@@ -140,7 +140,7 @@ def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 
 
 def _begun(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made | None:
-    """Return what comes of a job that begins with a precompiled header; None where that was not to be."""
+    """Return what a job gives that begins with a precompiled header; None where it cannot, or failed."""
     start = begin_with_preamble(job.program, flags)
     if start is None:
         return None

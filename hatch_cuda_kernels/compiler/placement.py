@@ -2,7 +2,7 @@
 
 NVRTC writes its working directory into LTO-IR and into debug information, whatever the program is called, and into line
 numbers where ``#line`` names a file. So ``/`` is the working directory. A process that does nothing but compile goes
-there for the compile. On Linux a thread can have a directory of its own (unshare(2), CLONE_FS), which disturbs nobody;
+there for the compile. On Linux a thread can have its own directory (unshare(2), CLONE_FS), which disturbs nobody;
 elsewhere another process has to do.
 
 The folders of the toolkit's headers are written, too. On Linux they have the names of open descriptors, which are the
@@ -125,12 +125,12 @@ def _opened(folder: str, number: int, stack: ExitStack) -> str | None:
 
 @cache
 def _threads_can_move() -> bool:
-    """Return whether a thread may have a working directory of its own here; a sandbox may forbid it."""
+    """Return whether a thread may have its own working directory here; a sandbox may forbid it."""
     return wait_for_thread(_move)
 
 
 def _move() -> bool:
-    """Give the calling thread a working directory of its own, and make it ``/``."""
+    """Give the calling thread its own working directory, ``/``."""
     if not sys.platform.startswith("linux"):
         return False
     if ctypes.CDLL(None).unshare(_CLONE_FS) != 0:

@@ -1,6 +1,4 @@
-"""The strongly connected components of a graph: which of its nodes lead to each other.
-
-What programs begin with: headers that can be read before all else without changing what a program means.
+"""Precompiled headers: what programs begin with, and what NVRTC makes of that once for a process.
 
 Sources often begin with the same headers of the toolkit, which take most of NVRTC's time. Such a header can be moved to
 the front where nothing comes before it but others that were moved, and pragmas that mean nothing to it: NVRTC then
@@ -8,11 +6,9 @@ reads the same tokens in the same order, and where the header is included again,
 descended into as far as each begins with others. Texts of the project stay where they are: NVRTC instantiates templates
 where a precompiled header ends, and what a source declares after that could be meant for them.
 
-A preamble that is precompiled in this process: NVRTC reads no such header that another process made.
-
-NVRTC says what it does with them in a compile's log, and takes a header for fresh whose texts in memory have changed;
-so the preamble's digest decides. Nothing of this shows in an image, and a compile that ends in an error, or whose log
-says that NVRTC did not take the header, is done again without.
+NVRTC reads no precompiled header that another process made. It says in a compile's log what it does with one, and takes
+a header for valid whose texts in memory have changed; so the preamble's digest decides. Nothing of this shows in an
+image, and a compile that ends in an error, or whose log says that NVRTC did not take the header, is done again without.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
     ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
     an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are,
     for each source, the headers outside the project; none for those that are installed here. With ``clocks``,
-    ``__DATE__`` and its kin are let be: what is read will not be compiled as it is. ``levels`` say of which
+    ``__DATE__`` and the like are left alone: what is read will not be compiled as it is. ``levels`` say of which
     declarations more is cut than the rules say; ``cuts`` are what a build has cut of each source, and all that is.
     """
     project = project or Project(root)

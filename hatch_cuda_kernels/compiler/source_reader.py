@@ -1,9 +1,8 @@
 """What sources were read as, kept among the notes about this machine: to follow thousands of headers takes seconds.
 
 A note has what the outcome depends on: what was looked for in the project and what was there, the digest of each file
-that was read, what the toolkit's headers ask for, and a digest of the code that reads.
-
-The code that decides what NVRTC is shown of sources: another version of it may make something else of them.
+that was read, what the toolkit's headers ask for, and a digest of the code that reads: another version of that code may
+read a source differently.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _TUPLES: Final = (
     "asked",
     "clocks",
 )
-#: What the toolkit's headers ask for is no rule, but an answer that is compared.
+#: What the toolkit's headers ask for is not a rule, but an answer that is compared.
 _FOLDERS: Final = ("cpp", "execution_space", "includes", "libraries")
 _FILES: Final = ("compiler/binary/log.py", "compiler/recipe_reader.py", "names.py", "options.py")
 

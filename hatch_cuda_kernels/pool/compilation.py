@@ -140,7 +140,7 @@ def _run(
     turns: Turns,
     warn: Callable[[str], None],
 ) -> Outcomes:
-    """Return the jobs' outcomes as they come; those that finish a shared run wait for it, and fail with it."""
+    """Return the jobs' outcomes as they come. Jobs that finish a shared run wait for it, and fail with it."""
     compiles = [job for job in jobs if isinstance(job, CompileJob)]
     finishing = [job for job in jobs if isinstance(job, FinishJob)]
     inputs = {id(front): _cached_input(front, fresh) for job in finishing for front in job.fronts}

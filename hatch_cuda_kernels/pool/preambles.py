@@ -2,7 +2,7 @@
 
 A precompiled header serves the compiles of one process for one architecture with the same flags. To make one takes
 longer than to read the headers, to begin with it takes nearly nothing, and what is compiled after it takes longer than
-otherwise: it is in memory that NVRTC takes anew for each compile.
+otherwise, because NVRTC takes new memory for each compile.
 """
 
 from __future__ import annotations

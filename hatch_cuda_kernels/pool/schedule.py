@@ -136,7 +136,7 @@ def compile_all(
                 yield job, outcome
     if lost and warn is not None:
         warn(_lost(lost))
-    for found in lost:  # one at a time, in a process of its own: it may have been the memory
+    for found in lost:  # one at a time, in a separate process: it may have been the memory
         again = found.again
         same = again is found.job
         started = run([again], follow=follow if same else None, preambles={}, turns=turns if same else None)

@@ -1,7 +1,7 @@
 """Rules of the manifest's ``launch:``: how a kernel, or each instance of a template, is launched without brackets.
 
 Sizes are expressions of the arguments: ``ceil_div(n, 256)``, ``x.shape[0] * {BLOCK}``. Python's parser reads them, and
-they are never run as they are written: each node is checked, and its meaning is written anew, with positions in place
+they never run as they are written: each node is checked, and its meaning is written again, with positions in place
 of names. So a store's text cannot become any other Python code.
 """
 
@@ -101,7 +101,7 @@ def _sizes(texts: tuple[str, ...]) -> str:
 
 
 class ExpressionError(ValueError):
-    """A text is no expression of sizes."""
+    """A text is not an expression of sizes."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -165,7 +165,7 @@ def _checked(
 
 
 class _Writer:
-    """Writes expressions as Python text, and notes what is no part of one."""
+    """Writes expressions as Python text, and notes what does not belong in one."""
 
     def __init__(self, parameters: Mapping[str, str] | None, values: Mapping[str, str] | None) -> None:
         self.texts: list[str] = []

@@ -75,7 +75,7 @@ class BuiltModule:
         """Every name of a kernel in any image, each once, in the order of the first image that has it.
 
         Only some architectures' PTX tells pointers from integers, so a parameter is a pointer when one says so. Types
-        that depend on the architecture are not told.
+        that depend on the architecture are left out.
         """
         return tuple(_merged([symbol for symbol, _ in forms]) for forms in self._forms.values())
 
@@ -167,7 +167,7 @@ class BuiltModule:
         if len(versions) == 1:
             return None
         listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
-        fix = "give them different names, or put them into modules with 'arches:' of their own"
+        fix = "give them different names, or put them into modules with separate 'arches:'"
         return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
 
     def _misfit(self, name: str) -> Problem | None:

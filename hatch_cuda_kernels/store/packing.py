@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Blocks: TypeAlias = Mapping[tuple[str, ...], bytes]
 
 PACK_FILE: Final = "images.xz"
-#: Most bytes of images in a block; an image that is larger has a block of its own. What a reader unpacks is bounded.
+#: Most bytes of images in a block; a larger image is alone in its block. So what a reader unpacks is bounded.
 BLOCK_BYTES: Final = 1 << 20
 #: ``packing: auto`` packs a module whose images have this many bytes; a smaller one would save less than some 10 KB.
 _WORTH_PACKING: Final = 32 << 10
@@ -135,7 +135,7 @@ def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:
     """Yield the images of each block of a pack, in the order in which they stand there."""
     block: list[NewImage] = []
     size = 0
-    # CUBINs ascending by architecture, then LTO-IR or PTX: the closer the kin, the better they pack.
+    # CUBINs ascending by architecture, then LTO-IR or PTX: images that are alike pack well together.
     for image in sorted(images, key=lambda image: image.record.kind):
         if block and size + len(image.data) > BLOCK_BYTES:
             yield block
@@ -156,7 +156,7 @@ class _Packed(NamedTuple):
 def read_blocks(store: Path) -> Blocks:
     """Return the packed blocks of a store; none where there is no store, it is damaged, or other code packed it.
 
-    Each was unpacked, and holds the images whose digests are told, and nothing else.
+    Each was unpacked: it holds the images that have these digests, and nothing else.
     """
     try:
         found = [(_read(store, place), images) for place, images in _blocks(store)]

@@ -9,7 +9,6 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.execution_space import ClosureCut
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
 from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store.index import DETAILS, DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE, module_names
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from hatch_cuda_kernels.execution_space import ClosureCut
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.store.index import ModuleIndex
 
@@ -67,9 +67,15 @@ class ModuleDetails(NamedTuple):
             names=tuple(data["names"]),
             resources=data["resources"],
             lowered=data.get("lowered", {}),
-            cuts=tuple(map(ClosureCut.from_json, data.get("cuts", ()))),
+            cuts=_cuts(data["cuts"]) if "cuts" in data else (),
             levels=tuple((file, offset, level) for file, offset, level in data.get("levels", ())),
         )
+
+
+def _cuts(data: list[dict[str, Any]]) -> tuple[ClosureCut, ...]:
+    from hatch_cuda_kernels.execution_space import ClosureCut  # most modules are compiled as they are
+
+    return tuple(map(ClosureCut.from_json, data))
 
 
 class ListedModule(NamedTuple):

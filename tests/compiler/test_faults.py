@@ -114,7 +114,7 @@ OTHERS = {
     ),
     "a macro that a condition calls": (
         "#if defined(A) || LIB_AT_LEAST(3, 4)\n#endif\n" + kernel("*x = 1;"),
-        "LIB_AT_LEAST is no macro here: include the header that defines it",
+        "LIB_AT_LEAST is not a macro here: include the header that defines it",
     ),
     "an old C++": (
         "#if __cplusplus < 202002L\n#error needs at least C++20\n#endif\n" + kernel("*x = 1;"),

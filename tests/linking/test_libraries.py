@@ -173,7 +173,7 @@ def test_a_toolkit_on_the_machine_has_it_too(tmp_path, monkeypatch):
 UNFIT = {
     "another architecture": ("cubin", "sm_80", "tables.cubin has no code for sm_80"),
     "newer LTO-IR": ("ltoir", "sm_80", "a library's LTO-IR is for compute_90, which sm_80 cannot use"),
-    "a whole program": ("whole", "sm_90", "whole.cubin is no relocatable code; compile it with nvcc's -dc"),
+    "a whole program": ("whole", "sm_90", "whole.cubin is not relocatable code; compile it with nvcc's -dc"),
     "cut short": ("cut", "sm_90", "cut.cubin cannot be linked: damaged CUBIN: a header table ends past the file"),
     "not an archive": ("archive", "sm_90", "archive.a is not what its suffix says"),
     "defines what a source does": ("again", "sm_90", "table is defined in again.cu and in again.cubin; define it"),

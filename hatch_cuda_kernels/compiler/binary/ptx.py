@@ -1,6 +1,6 @@
 """Reads what a PTX text declares: its ISA and target, entry points with parameter types, module variables.
 
-Drops what no kernel leads to, too.
+It also drops what no kernel leads to.
 
 Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a line, module scope unindented).
 """

@@ -1,19 +1,13 @@
-"""The parts of the toolkit whose headers a compile may use: where they are, their versions, and which files are theirs.
+"""The parts of the toolkit whose headers a compile may use, and what a compile could open in the toolkit's folders.
 
 A wheel states its version and lists its files. Conda and the toolkit's own installer state only versions, and a plain
 copy not even that; in these cases, a part's files are recognised by their names.
 
-What a compile could open in the toolkit's folders. The files that no part's version stands for enter its key.
-
-What these files ask for is told too: NVRTC looks for it among the headers in memory before all folders.
-
 Other wheels, such as cuRAND's, unpack into the same folders, and people add and edit files there. So the includes of
-every header are followed, the parts' own headers among them, in every folder searched. For the key ``#if`` is not
-evaluated. What is asked for in parts for other compilers is not told: it would be most of what a store ships.
-
-The folder with the standard headers of this package can be among those searched. It holds no part's files.
-
-What the toolkit's headers say is not for NVRTC.
+every header are followed in every folder searched, and files that no part's version stands for enter the key. For the
+key, ``#if`` is not evaluated. What these files ask for is recorded, too, because NVRTC looks among the headers in
+memory before all folders; parts for other compilers are left out, which would be most of what a store ships. The folder
+with this package's standard headers can be among those searched. It holds no part's files.
 """
 
 from __future__ import annotations
@@ -52,7 +46,7 @@ if TYPE_CHECKING:
 
 _CCCL: Final = ("cccl/*", "cub/*", "cuda/*", "nv/*", "thrust/*")
 _CCCL_VERSION: Final = ("cuda/std/version", "cuda/std/__cccl/version.h", "cub/version.cuh", "thrust/version.h")
-#: The runtime's other headers are in no folder of their own.
+#: The runtime's other headers share a folder with those of other parts.
 _GROUPS: Final = ("cooperative_groups/*", "cooperative_groups/*/*")
 _VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
 #: Marks what a part for other compilers includes.

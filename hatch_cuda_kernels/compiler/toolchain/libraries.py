@@ -1,11 +1,7 @@
-"""NVRTC and nvJitLink as files and as libraries of this process, which say which version they are.
+"""NVRTC, nvJitLink, ptxas and the device runtime (``cudadevrt``) as files: where they are, and which versions.
 
 cuda.pathfinder looks into the interpreter's own site-packages. pip builds in an environment that only ``sys.path``
 knows, so a library found there is loaded before the bindings ask for it: they use what is loaded already.
-
-ptxas: where it is and which version. It comes in the wheel with nvcc, or with a toolkit on this machine.
-
-CUDA's device runtime, ``cudadevrt``: where it is, which version. Kernels that launch kernels are linked with it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""What pip calls the parts of a CUDA toolkit, the bindings and this package's extras, and how to install them.
+"""Which packages hold the parts of a CUDA toolkit, the bindings and this package's extras, and how to install them.
 
-Every piece of advice to install something is made here.
-
-Where this package was installed from, for requirements that bring the same package again; and its pages.
-
-The commands that install requirements into this environment, and that run this program in it again.
-
-They go by what made the environment: pip, uv, uvx, uv tool or pipx. What uvx and ``pipx run`` make is for one run:
-there, to install is to run this program again, with more.
+All advice to install something is made here. The commands suit whatever made the environment: pip, uv, uvx, uv tool or
+pipx. An environment of uvx or ``pipx run`` is for one run: there, to install is to run this program again, with more.
+Requirements bring this package from where it was installed.
 """
 
 from __future__ import annotations
@@ -18,9 +13,7 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from functools import cache
-from importlib.metadata import PackageNotFoundError, metadata, requires
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -30,7 +23,6 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-_OWN: Final = "hatch-cuda-kernels"
 #: From CUDA 13 on; before, the names end in the CUDA major.
 _DISTRIBUTIONS: Final = {
     "nvrtc": "nvidia-cuda-nvrtc",
@@ -141,7 +133,7 @@ def reinstall_option(versions: Iterable[str]) -> str:
 def own(extras: str = "", version: str = "") -> str:
     """Return the requirement for this package, from where it was installed; of an index, perhaps of one version."""
     reference = direct_reference()
-    named = f"{_OWN}[{extras}]" if extras else _OWN
+    named = f"{_PROGRAM}[{extras}]" if extras else _PROGRAM
     return f"{named} @ {reference}" if reference else f"{named}{version and f'=={version}'}"
 
 
@@ -150,21 +142,31 @@ def build_extra(major: int) -> str:
     return "build" if major >= _FIRST_PLAIN_MAJOR else f"build-cu{major}"
 
 
-def editable_install(folder: Path) -> str:
-    """Return the command that installs the project that a folder is in anew, editable and with its kernels."""
-    return editable_command(folder)
-
-
 def pip_install(*requirements: str, options: str = "", here: bool = True) -> str:
-    """Return the command that installs what of these requirements is missing in this environment, with pip's options.
+    """Return the command that installs those of the requirements that are missing here, with pip's ``options``.
 
-    Not ``here``: the command for any environment.
+    Without ``here``, it is the command for any environment. Where an environment cannot be changed, the command makes
+    one with all that this program needs.
     """
-    return (
-        install_command(requirements, whole=own("build"), options=options)
-        if here
-        else pip_command(requirements, options)
-    )
+    maker, whole = made_by() if here else "pip", own("build")
+    needed = requirements
+    if here and not options:
+        needed = _missing(requirements, anew=maker in {"uvx", "uv tool", "pipx run"}) or requirements
+    if maker == "pip":
+        return _pip_command(needed, options)
+    if maker == "uv":
+        return _joined(_uv(), options, map(quoted, needed))
+    if maker == "pipx":
+        return _pipx(needed, whole, options)
+    more = [one for one in needed if one != whole]
+    if maker == "pipx run" and not _run_takes_more():
+        inject = _joined("pipx inject", _pip_options(options), _PROGRAM, map(quoted, more))
+        return f'pipx install "{whole}"{f" && {inject}" if more else ""}'
+    if maker == "uv tool":
+        name, withs = Path(sys.prefix).name, (f"--with {quoted(one)}" for one in more)
+        return _joined("uv tool install", _uv_options(options), withs, quoted(whole if name == _PROGRAM else name))
+    again = (_PROGRAM, *map(quoted, sys.argv[1:])) if _is_program() else ()
+    return _again(maker, whole, options, more, again)
 
 
 @cache
@@ -173,10 +175,11 @@ def direct_reference() -> str:
 
     Installers note it in ``direct_url.json``: a folder, an archive, or a commit of a repository.
     """
-    from importlib.metadata import PackageNotFoundError, distribution  # most processes give no advice
+    from importlib.metadata import PackageNotFoundError  # most processes give no advice
+    from importlib.metadata import distribution as installed
 
     try:
-        noted = distribution("hatch-cuda-kernels").read_text("direct_url.json")
+        noted = installed(_PROGRAM).read_text("direct_url.json")
         return reference_of(json.loads(noted)) if noted else ""
     except (PackageNotFoundError, OSError, ValueError, LookupError, TypeError, AttributeError):
         return ""
@@ -203,8 +206,7 @@ def documentation(page: str, section: str = "") -> str:
     site = project_url("documentation").rstrip("/")
     if site:
         return f"{site}/{page}.html{anchor}"
-    from pathlib import Path  # most processes name no page
-    from urllib.parse import urlsplit
+    from urllib.parse import urlsplit  # most processes name no page
     from urllib.request import url2pathname
 
     name = f"docs/{page}.md"
@@ -219,7 +221,7 @@ def project_url(*labels: str) -> str:
     from importlib.metadata import PackageNotFoundError, metadata  # as above
 
     try:
-        urls = metadata("hatch-cuda-kernels").get_all("Project-URL", [])
+        urls = metadata(_PROGRAM).get_all("Project-URL", [])
     except PackageNotFoundError:
         return ""
     labelled = (url.partition(",")[::2] for url in urls)
@@ -274,31 +276,6 @@ def python_command() -> str:
     return quoted(sys.executable)
 
 
-def install_command(requirements: Iterable[str], *, whole: str, options: str = "") -> str:
-    """Return the command that brings those of the requirements that are missing here.
-
-    ``options`` are pip's. ``whole`` is the requirement for all that this program needs, which is asked for anew where
-    an environment cannot be changed.
-    """
-    maker, asked = made_by(), tuple(requirements)
-    needed = asked if options else _missing(asked, anew=maker in {"uvx", "uv tool", "pipx run"}) or asked
-    if maker == "pip":
-        return pip_command(needed, options)
-    if maker == "uv":
-        return _joined(_uv(), options, map(quoted, needed))
-    if maker == "pipx":
-        return _pipx(needed, whole, options)
-    more = [one for one in needed if one != whole]
-    if maker == "pipx run" and not _run_takes_more():
-        inject = _joined("pipx inject", _pip_options(options), _PROGRAM, map(quoted, more))
-        return f'pipx install "{whole}"{f" && {inject}" if more else ""}'
-    if maker == "uv tool":
-        name, withs = Path(sys.prefix).name, (f"--with {quoted(one)}" for one in more)
-        return _joined("uv tool install", _uv_options(options), withs, quoted(whole if name == _PROGRAM else name))
-    again = (_PROGRAM, *map(quoted, sys.argv[1:])) if _is_program() else ()
-    return _again(maker, whole, options, more, again)
-
-
 def _again(maker: Maker, whole: str, options: str, more: Iterable[str], arguments: Iterable[str]) -> str:
     """Return the command that makes an environment for one run, with more in it, and runs the arguments there."""
     start, source = ("uvx", "--from") if maker == "uvx" else ("pipx run", "--spec")
@@ -307,10 +284,10 @@ def _again(maker: Maker, whole: str, options: str, more: Iterable[str], argument
     return _joined(start, changed, withs, [f"{source} {quoted(whole)}", *arguments] if arguments else ["..."])
 
 
-def editable_command(folder: Path) -> str:
-    """Return the command that installs the project that a folder is in anew, editable and with its kernels.
+def editable_install(folder: Path) -> str:
+    """Return the command that installs the project around a folder again, editable and with its kernels.
 
-    uv installs nothing again unless it is told so by name; in a project of its own, it has a command for that.
+    uv installs nothing again unless the command names it; for a project with a lock file, it has another command.
     """
     root = next((place for place in (folder, *folder.parents) if (place / "pyproject.toml").is_file()), folder)
     shown = "." if root == Path.cwd() else quoted(str(root))
@@ -325,6 +302,8 @@ def editable_command(folder: Path) -> str:
 
 
 def _project_name(root: Path) -> str:
+    import tomllib  # as above
+
     try:
         name = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
     except (OSError, ValueError, LookupError, TypeError):
@@ -332,8 +311,7 @@ def _project_name(root: Path) -> str:
     return name if isinstance(name, str) else ""
 
 
-def pip_command(requirements: Iterable[str], options: str = "") -> str:
-    """Return pip's command for requirements."""
+def _pip_command(requirements: Iterable[str], options: str) -> str:
     return _joined("python3 -m pip install", options, map(quoted, requirements))
 
 
@@ -375,7 +353,8 @@ def _missing(requirements: tuple[str, ...], *, anew: bool) -> tuple[str, ...]:
 
 
 def _required() -> list[str]:
-    """Return what this package requires, extras included."""
+    from importlib.metadata import PackageNotFoundError, requires  # as above
+
     try:
         return requires(_PROGRAM) or []
     except PackageNotFoundError:
@@ -389,6 +368,8 @@ def _holds(requirement: Requirement) -> bool:
 
 def _version(name: str) -> str:
     """Return the version of a distribution; one that no requirement takes if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, metadata  # as above
+
     try:
         found = metadata(name)
     except PackageNotFoundError:

@@ -1,6 +1,7 @@
-"""Which NVRTC, nvJitLink, ptxas and toolkit headers compile here, by exact version, found by looking for them.
+"""Which NVRTC, nvJitLink, ptxas and toolkit headers compile here, by exact version.
 
-The toolchain as the last process found it: a process that only needs a key must not load NVRTC for it.
+They are found by looking for them, or recalled from the notes of an earlier process: a process that only needs a key
+must not load NVRTC for it.
 """
 
 from __future__ import annotations

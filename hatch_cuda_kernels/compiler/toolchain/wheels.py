@@ -1,6 +1,6 @@
-"""CUDA libraries, ptxas and headers installed as wheels: where ``sys.path`` finds them, and their versions.
+"""CUDA libraries, ptxas and headers installed as wheels: where ``sys.path`` finds them, their versions and contents.
 
-What files of the toolkit hold. A file is read once, and again when its state has changed, by whichever process.
+A file is read once, and again when its state has changed, by whichever process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CUDA_12_FOLDERS: Final = {
     "ptxas": "cuda_nvcc",
     "cudadevrt": "cuda_runtime",
 }
-#: What is no shared library, below the tool's folder.
+#: Files below the tool's folder that are not shared libraries.
 _FILES: Final = {"ptxas": "bin/ptxas", "cudadevrt": "lib/libcudadevrt.a"}
 _CUDA_12_HEADERS: Final = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
 _NOTES: Final = Notes("includes")
