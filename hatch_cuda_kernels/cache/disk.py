@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cache.entry import Entry
     from hatch_cuda_kernels.cache.locks import Once
-    from hatch_cuda_kernels.cache.publishing import Bounds
 
 _DEFAULT_MAX_BYTES: Final = 1 << 30
 _MOST_DIGITS: Final = 18
@@ -213,8 +212,10 @@ class DiskCache:
         own = self._own()
         if own is None:
             return 0
+        from hatch_cuda_kernels.cache.publishing import shrink  # a hit needs none of it
+
         self.once().sweep()
-        return self._bounds(own).shrink(max_bytes)
+        return shrink(own, max_bytes)
 
     def clear(self) -> int:
         """Remove every entry of the user's own folder, and what else it remembers; return how many entries there were.
@@ -272,7 +273,7 @@ class DiskCache:
         self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and {done} ({key}: {error})")
 
     def _publish(self, entry: Entry) -> bool:
-        from hatch_cuda_kernels.cache.publishing import publish  # a hit needs none of it
+        from hatch_cuda_kernels.cache.publishing import count_entry, publish  # a hit needs none of it
 
         own = self._own()
         files = entry.files()
@@ -283,7 +284,7 @@ class DiskCache:
             if not self._swept:
                 self._sweep(own)
             if publish(own, entry.key, files):
-                self._bounds(own).added(entry.key, size)
+                count_entry(own, entry.key, size, max_bytes=self.max_bytes)
         except OSError as error:
             failed = f"cannot write to the kernel cache {own.path} ({error}); images live in memory only"
             self._tell_error(own, error, failed)
@@ -298,11 +299,6 @@ class DiskCache:
         with contextlib.suppress(OSError), folder.open() as root:
             sweep(root)
         self.once().sweep()
-
-    def _bounds(self, folder: EntryFolder) -> Bounds:
-        from hatch_cuda_kernels.cache.publishing import Bounds  # a hit needs no lock
-
-        return Bounds(folder, self.max_bytes)
 
     def _tell_error(self, folder: EntryFolder, error: OSError, message: str = "") -> None:
         if isinstance(error, DistrustedError):

@@ -196,47 +196,41 @@ def _size(place: Folder, name: str, found: os.stat_result) -> int:
     return 0
 
 
-class Bounds:
-    """The cap of one folder.
+def count_entry(entries: EntryFolder, key: str, size: int, *, max_bytes: int) -> None:
+    """Count an entry that was just published, and keep it if the cap requires others to go. Raises nothing.
 
-    A write adds its size to a total in a file, so that nothing is listed below the cap. The total is counted anew once
-    a day, and whenever room is made. Its lock only keeps it exact: without one, everything goes on. Nothing raises.
+    A write adds its size to a total in a file, so that nothing is listed below the cap. All is counted again once a
+    day, and whenever room is made. The lock only keeps the total exact: without one, everything goes on.
     """
+    with contextlib.suppress(OSError), entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
+        total, counted = _read_total(root)
+        total += size
+        if total > max_bytes or not 0 <= time.time() - counted <= _RECOUNT_SECONDS:
+            total, counted = _shrink(entries, root, max_bytes, int(max_bytes * _KEEP), keep=key), time.time()
+        _write_total(root, total, counted)
 
-    def __init__(self, entries: EntryFolder, max_bytes: int) -> None:
-        self._entries = entries
-        self._max_bytes = max_bytes
 
-    def added(self, key: str, size: int) -> None:
-        """Count an entry that was just published, and keep it if the cap requires others to go."""
-        with contextlib.suppress(OSError), self._entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
-            total, counted = _read_total(root)
-            total += size
-            if total > self._max_bytes or not 0 <= time.time() - counted <= _RECOUNT_SECONDS:
-                goal = int(self._max_bytes * _KEEP)
-                total, counted = self._shrink(root, self._max_bytes, goal, keep=key), time.time()
-            _write_total(root, total, counted)
+def shrink(entries: EntryFolder, max_bytes: int) -> int:
+    """Remove the least recently used entries until at most ``max_bytes`` are left; return the bytes left."""
+    total = 0
+    with contextlib.suppress(OSError), entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
+        total = _shrink(entries, root, max_bytes, max_bytes)
+        _write_total(root, total, time.time())
+    return total
 
-    def shrink(self, max_bytes: int) -> int:
-        """Remove the least recently used entries until at most ``max_bytes`` are left; return the bytes left."""
-        total = 0
-        with contextlib.suppress(OSError), self._entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
-            total = self._shrink(root, max_bytes, max_bytes)
-            _write_total(root, total, time.time())
-        return total
 
-    def _shrink(self, root: Folder, most: int, goal: int, keep: str = "") -> int:
-        """Count anew; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first."""
-        sweep(root)
-        stored = sorted(self._entries.stored(), key=_use_order)
-        stored_bytes = sum(entry.bytes for entry in stored)
-        if stored_bytes + leftover_bytes(root) > most:
-            remove(root, QUARANTINE)
-        total = stored_bytes + leftover_bytes(root)
-        for entry in stored if total > most else ():
-            if entry.key != keep and total > goal and evict(self._entries, entry):
-                total -= entry.bytes
-        return total
+def _shrink(entries: EntryFolder, root: Folder, most: int, goal: int, keep: str = "") -> int:
+    """Count again; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first."""
+    sweep(root)
+    stored = sorted(entries.stored(), key=_use_order)
+    stored_bytes = sum(entry.bytes for entry in stored)
+    if stored_bytes + leftover_bytes(root) > most:
+        remove(root, QUARANTINE)
+    total = stored_bytes + leftover_bytes(root)
+    for entry in stored if total > most else ():
+        if entry.key != keep and total > goal and evict(entries, entry):
+            total -= entry.bytes
+    return total
 
 
 def _read_total(root: Folder) -> tuple[int, float]:
