@@ -17,9 +17,9 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache.files import DistrustedError, long_path, open_folder
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.shape import check_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from hatch_cuda_kernels.cache.files import Folder
@@ -30,9 +30,8 @@ ENTRY_SCHEMA: Final = 1
 ENTRY_FILE: Final = "entry.json"
 _KINDS: Final = ("cubin", "ptx", "ltoir", "object")
 _LONGEST_ARCH: Final = 16
-_MOST_BYTES: Final = 1 << 62
+_COUNT: Final = range(1 << 62)
 _MOST_SECONDS: Final = 1e9
-_MOST_ISA: Final = 1000
 _NO_DIGITS: Final = str.maketrans("123456789", "000000000")
 #: Folders beside those of the entries.
 STAGING: Final = "tmp"
@@ -171,23 +170,11 @@ def parse_description(text: bytes, key: str) -> dict[str, Any] | None:
         raise BadEntryError("entry.json names another key")
     if data.get("kind") not in _KINDS or data.get("file") != f"image.{data['kind']}":
         raise BadEntryError(f"kind and file in entry.json are not one of {', '.join(_KINDS)}")
-    bad = [name for name, is_right in _FIELDS.items() if not is_right(data.get(name))]
-    bad += [name for name, is_right in _OPTIONAL.items() if name in data and not is_right(data[name])]
-    if bad:
-        raise BadEntryError(f"{bad[0]} in entry.json is missing, or of another type")
+    try:
+        check_shape(data, _SHAPE)
+    except ValueError:
+        raise BadEntryError("a field of entry.json is missing, or of another type") from None
     return data
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any, below: float = _MOST_BYTES) -> bool:
-    return type(value) is int and 0 <= value < below
-
-
-def _is_seconds(value: Any) -> bool:
-    return (type(value) is float and 0 <= value < _MOST_SECONDS) or _is_count(value, _MOST_SECONDS)
 
 
 def _is_arch(value: Any) -> bool:
@@ -201,47 +188,45 @@ def _is_time(value: Any) -> bool:
     return isinstance(value, str) and value.translate(_NO_DIGITS) == "0000-00-00T00:00:00+00:00"
 
 
-def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
-    return isinstance(value, list) and all(map(is_item, value))
-
-
-def _is_table(value: Any, is_item: Callable[[Any], bool]) -> bool:
-    return isinstance(value, dict) and all(map(is_item, value.values()))
-
-
-def _is_kernel(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and _is_global(value[:2]) and _is_list(value[2], _is_text)
-
-
-def _is_global(value: Any) -> bool:
-    return _is_list(value, _is_text) and len(value) == 2
+def _is_seconds(value: Any) -> bool:
+    return type(value) in {int, float} and 0 <= value < _MOST_SECONDS
 
 
 def _is_isa(value: Any) -> bool:
-    return _is_list(value, lambda part: _is_count(part, _MOST_ISA)) and len(value) == 2
+    return isinstance(value, list) and len(value) == 2 and all(type(part) is int and 0 <= part < 1000 for part in value)
+
+
+def _is_global(value: Any) -> bool:
+    return _are_texts(value) and len(value) == 2
+
+
+def _is_kernel(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and _is_global(value[:2]) and _are_texts(value[2])
 
 
 def _is_signature(value: Any) -> bool:
-    return _is_list(value, lambda part: _is_list(part, _is_text)) and len(value) == 2
+    return isinstance(value, list) and len(value) == 2 and all(map(_are_texts, value))
 
 
-_OPTIONAL: Final[dict[str, Callable[[Any], bool]]] = {
-    "wanted": _is_text,
-    "signatures": lambda value: _is_table(value, _is_signature),
-}
-_FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
-    "module": _is_text,
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_SHAPE: Final = {
+    "module": str,
     "arch": _is_arch,
-    "sha256": _is_text,
-    "bytes": _is_count,
-    "kernels": lambda value: _is_list(value, _is_kernel),
-    "globals": lambda value: _is_list(value, _is_global),
-    "resources": lambda value: _is_table(value, lambda row: _is_table(row, _is_count)),
+    "sha256": str,
+    "bytes": _COUNT,
+    "kernels": [_is_kernel],
+    "globals": [_is_global],
+    "resources": {str: {str: _COUNT}},
     "ptx_isa": _is_isa,
-    "toolchain": lambda value: _is_table(value, _is_text),
-    "log": _is_text,
+    "toolchain": {str: str},
+    "log": str,
     "created": _is_time,
     "seconds": _is_seconds,
+    "wanted?": str,
+    "signatures?": {str: _is_signature},
 }
 
 
