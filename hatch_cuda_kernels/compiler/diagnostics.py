@@ -205,7 +205,6 @@ def _removed(found: Diagnostic, changes: Sequence[SourceChange]) -> str:
 
 
 def _is_texture(name: str, found: Diagnostic) -> bool:
-    """Return whether a name is used as a texture or a surface on an error's line."""
     use = rf"\b(?:tex|surf)[1-3C]\w*\s*(?:<[^<>]*>)?\(\s*{re.escape(name)}\b"
     return re.search(use, "".join(found.excerpt[:1])) is not None
 
@@ -252,7 +251,6 @@ def _for_overloads(_: re.Match[str], found: Diagnostic) -> str:
 
 
 def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
-    """Return what to do about an ``#if`` that calls a macro that is not there."""
     called = _TESTED.search(found.excerpt[0]) if found.excerpt else None
     if called is None:
         return ""
@@ -268,7 +266,6 @@ def _for_unmarked(found: Diagnostic) -> str:
 
 
 def _for_error(match: re.Match[str], _: Diagnostic) -> str:
-    """Return what to do about an ``#error`` that speaks of the compiler, or of its C++."""
     if re.search(r"[Cc]\+\+ ?(?:1[1-9]|2\d)", match[1]):
         return "state the C++ of its build in the module's options, as by 'std: c++20'"
     return _UNKNOWN_COMPILER if _PLATFORM.search(match[1]) else ""
@@ -365,7 +362,6 @@ def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[
 
 
 def _short(path: str) -> str:
-    """Return a toolkit header as it is included."""
     return path.rpartition("/include/")[2].removeprefix("cccl/")
 
 

@@ -386,7 +386,6 @@ def undefined_faults(log: str) -> list[str]:
 
 
 def _undefined_fix(symbol: str) -> str:
-    """Return what to do about a symbol that nothing defines."""
     if _RUNTIME.fullmatch(symbol):
         return f"link CUDA's device runtime: 'libraries: [{DEVICE_RUNTIME}]'"
     if _STANDARD.match(symbol):

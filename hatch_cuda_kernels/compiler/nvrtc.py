@@ -275,7 +275,6 @@ def _check_names(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> None:
 
 
 def _readable(log: str, job: CompileJob) -> str:
-    """Return a log that names the project's files, and functions, the way the user wrote them."""
     return _RENAMED.sub("", log.replace(job.program.name, job.source_path).replace(VIRTUAL_ROOT, "")).strip()
 
 
@@ -324,7 +323,6 @@ NO_QUESTIONS: Final = Questions()
 
 
 def _declared(candidates: Sequence[str]) -> str:
-    """Return what the questions take to be declared, on one line."""
     kernels = dict.fromkeys(name.rpartition("::")[2] for name in candidates)
     spaces = dict.fromkeys(name.rpartition("::")[0] for name in candidates)
     use = f"using namespace ::{_SPACE};"

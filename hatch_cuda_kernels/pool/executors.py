@@ -260,7 +260,6 @@ class WorkerExecutor(DaemonThreads):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _end_started(self) -> None:
-        """End the processes that got nothing to do."""
         while self._started:
             with suppress(IndexError):  # another thread was faster
                 self._end(self._started.pop())
@@ -272,7 +271,6 @@ def _begin(call: Call) -> Any:  # whatever a worker would return
 
 
 def _group(call: Call) -> Hashable:
-    """Return the group of a call; None for none."""
     _, args, _ = call
     return getattr(args[0], "group", None) if args else None
 

@@ -110,7 +110,6 @@ def _has_room(workers: int) -> bool:
 
 
 def _standard(job: CompileJob) -> list[str]:
-    """Return the headers of this package that a job has in memory."""
     return [name for name, _ in job.program.headers if not name.startswith(VIRTUAL_ROOT)]
 
 

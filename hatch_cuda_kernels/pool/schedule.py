@@ -224,7 +224,6 @@ def _next(done: SimpleQueue[Future[Answer]], seconds: float | None) -> Future[An
 
 
 def _outcome(future: Future[Answer], job: Job) -> Answer | Exception:
-    """Return a result, or the error to report with its job, beside the other failures."""
     try:
         return future.result()
     except (HatchCudaKernelsError, ChildDiedError, BrokenExecutor, CancelledError) as error:

@@ -187,7 +187,6 @@ def _module_ref(index: ModuleIndex) -> str:
 
 
 def _sources(modules: list[ModuleIndex]) -> list[dict[str, Any]]:
-    """Return the components of the files that were compiled, each once."""
     files = {path: digest for index in modules for path, digest in index.files.items()}
     return [
         {"type": "file", "bom-ref": f"source {path}", "name": path, "hashes": _hashes(digest)}
@@ -200,7 +199,6 @@ def _hashes(sha256_digest: str) -> list[dict[str, str]]:
 
 
 def _needs(index: ModuleIndex, own: dict[str, Any]) -> list[str]:
-    """Return what a module's images are made with and from."""
     toolchain = [part["bom-ref"] for part in _toolchain(index)]
     standard = [own["bom-ref"]] if index.standard else []
     return sorted({*toolchain, *standard, *(f"source {path}" for path in index.files)})

@@ -138,7 +138,6 @@ def check_built(modules: Sequence[BuiltModule], promises: Promises) -> list[Prob
 
 
 def _spilling(built: BuiltModule, promises: Promises) -> Iterator[Problem]:
-    """Yield each kernel of a module that spills too much, at the module's place in the manifest."""
     limit = promises.max_spill_bytes.get(listed_module(built.name))
     for problem in find_spills(limit, built.kernels, built.images) if limit is not None else ():
         yield problem._replace(where=built.where)

@@ -214,7 +214,6 @@ class ModuleSource:
 
     @property
     def _finisher(self) -> Finisher:
-        """What finishes a compile at run time."""
         return "nvjitlink" if self._lto else "nvrtc"
 
     def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
@@ -331,7 +330,6 @@ def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Rec
 
 
 def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:
-    """Return the headers outside the project as each source found them when the store was built."""
     from hatch_cuda_kernels.includes import OuterHeaders  # off the prebuilt path
 
     return [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]

@@ -115,7 +115,6 @@ def _holds(out: Path, files: Mapping[str, bytes]) -> bool:
 
 
 def _write(files: Mapping[str, bytes], out: Path) -> None:
-    """Write all files beside ``out``, and put them there whole."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with workspace(out.parent, _prefix(out)) as folder:
         staged = folder / "new"
@@ -182,7 +181,6 @@ def render_store(
 
 
 def _standard(modules: Iterable[BuiltModule]) -> str:
-    """Return the text of the file with the standard headers of all modules; empty if there are none."""
     texts = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
     return json_text(texts) if texts else ""
 

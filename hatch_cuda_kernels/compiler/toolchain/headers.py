@@ -306,7 +306,6 @@ def _readers() -> list[str]:
 
 
 def _names(spellings: Iterable[str], folder: str) -> _Names:
-    """Return names as a file in a folder spells them."""
     return {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in spellings}
 
 

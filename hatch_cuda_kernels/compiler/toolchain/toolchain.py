@@ -284,7 +284,6 @@ def _found_files() -> str:
 
 
 def _markers() -> list[list[Path]]:
-    """Return, for each part, the files in wheels that show where it is."""
     folders = find_header_folders()
     found = [[folder / part.marker for folder in folders] for part in PARTS.values()]
     return [[marker for marker in markers if marker.is_file()] for markers in found]

@@ -110,7 +110,6 @@ def wheels_in(site: Path, names: Iterable[str]) -> list[Wheel]:
 
 @lru_cache(maxsize=16)
 def _infos(site: Path, _state: str) -> list[str]:
-    """Return what describes the distributions in a site folder, sorted."""
     try:
         return sorted(name for name in os.listdir(site) if name.endswith(".dist-info"))  # noqa: PTH208 - a name is enough
     except OSError:
