@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml when they are used
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.manifest import append_item, has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.patterns import match
 from hatch_cuda_kernels.store import ModuleSource
@@ -118,7 +118,7 @@ def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
     If one more value of one axis makes a pattern give an instance, the matrix is extended; any other instance is
     listed. Raises ManifestError for an invalid manifest.
     """
-    manifest = load_manifest(path)
+    manifest = kernels_yaml.load_manifest(path)
     draft = _Draft(path, path.read_bytes().decode(), manifest)
     missing = [want for want in dict.fromkeys(wanted) if not draft.lacks_module(want)]
     instances = dict.fromkeys((want.module, want.instance) for want in missing if want.instance is not None)
@@ -156,7 +156,9 @@ class _Draft:
             return False
         for axis, value in self._extensions(module, instance):
             count = len(self._module(module).instances)
-            text = append_item(self.text, ("modules", module, "matrix", axis), value, after=self._source_key(module))
+            text = kernels_yaml.append_item(
+                self.text, ("modules", module, "matrix", axis), value, after=self._source_key(module)
+            )
             if self._take(text) is None:
                 more = len(self._module(module).instances) - count
                 self.changes.append(f"modules.{module}.matrix.{axis}: {value} ({more} more kernels)")
@@ -175,7 +177,9 @@ class _Draft:
             return
         where = f"modules.{module}.instances"
         problem = self._take(
-            append_item(self.text, ("modules", module, "instances"), instance, after=self._source_key(module))
+            kernels_yaml.append_item(
+                self.text, ("modules", module, "instances"), instance, after=self._source_key(module)
+            )
         )
         if problem is None:
             self.changes.append(f"{where}: {instance}")
@@ -187,10 +191,10 @@ class _Draft:
         if arch in self._module(module).arches:
             return
         entry = self._entry(module)
-        own = has_key(self.text, ("modules", entry, "arches"))
+        own = kernels_yaml.has_key(self.text, ("modules", entry, "arches"))
         path = ("modules", entry, "arches") if own else ("arches",)
-        after = self._source_key(entry) if own else "cuda" if has_key(self.text, ("cuda",)) else "schema"
-        problem = self._take(append_item(self.text, path, str(arch), after=after, default="all-major"))
+        after = self._source_key(entry) if own else "cuda" if kernels_yaml.has_key(self.text, ("cuda",)) else "schema"
+        problem = self._take(kernels_yaml.append_item(self.text, path, str(arch), after=after, default="all-major"))
         if problem is None:
             self.changes.append(f"{'.'.join(path)}: {arch}")
         else:
@@ -198,7 +202,7 @@ class _Draft:
 
     def _source_key(self, entry: str) -> str:
         """Return the key of an entry that names its source, or sources: it has one of them."""
-        return "source" if has_key(self.text, ("modules", entry, "source")) else "sources"
+        return "source" if kernels_yaml.has_key(self.text, ("modules", entry, "source")) else "sources"
 
     def _entry(self, module: str) -> str:
         return self._module(module).entry
@@ -223,7 +227,7 @@ class _Draft:
     def _take(self, text: str) -> str | None:
         """Make a text the draft, or return why it is not a valid manifest."""
         try:
-            self.manifest = parse_manifest(text, root=self.path.parent, filename=self.path.name)
+            self.manifest = kernels_yaml.parse_manifest(text, root=self.path.parent, filename=self.path.name)
         except ManifestError as error:
             return error.problems[0].split(": ", 2)[-1]
         self.text = text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -275,3 +276,9 @@ MATCHES = {
 def test_patterns_are_solved(pattern, name):
     """The values of placeholders are found whatever the spaces, one value a placeholder, brackets kept together."""
     assert match(pattern, name) == MATCHES[pattern, name]
+
+
+def test_a_bundle_needs_no_yaml():
+    """Machines that only run kernels lack the build extra; they find what was compiled there all the same."""
+    code = "import sys; from hatch_cuda_kernels.promote import find_misses; assert 'yaml' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
