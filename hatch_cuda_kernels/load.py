@@ -75,9 +75,9 @@ class Store:
         self.package = package
         self.policy = policy
         if policy != "compatible":  # the default needs no check, and so no import
-            from hatch_cuda_kernels.runtime.ladder import checked_policy
+            from hatch_cuda_kernels.runtime.ladder import check_policy
 
-            checked_policy(policy)
+            check_policy(policy)
         self.tier_up = tier_up
         self._capacity = instances
         self._variables: dict[tuple[str, str | None, Policy | None], GlobalVariable] = {}

@@ -5,13 +5,13 @@ from hatch_cuda_kernels.doors import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.operators.kernel import Division as Division
+    from hatch_cuda_kernels.operators.kernel import KernelWithRule as KernelWithRule
     from hatch_cuda_kernels.operators.kernel import OperatorKernel as OperatorKernel
-    from hatch_cuda_kernels.operators.kernel import RuledKernel as RuledKernel
     from hatch_cuda_kernels.operators.kernel import Sizes as Sizes
     from hatch_cuda_kernels.operators.kernel import divide as divide
     from hatch_cuda_kernels.operators.kernel import find_operator_kernel as find_operator_kernel
-    from hatch_cuda_kernels.operators.kernel import ruled_kernels as ruled_kernels
-    from hatch_cuda_kernels.operators.kernel import ruled_sizes as ruled_sizes
+    from hatch_cuda_kernels.operators.kernel import kernels_with_rules as kernels_with_rules
+    from hatch_cuda_kernels.operators.kernel import sizes_by_rule as sizes_by_rule
 
 __getattr__ = lazy(
     __name__,
@@ -19,12 +19,12 @@ __getattr__ = lazy(
         "kernel": (
             "Division",
             "OperatorKernel",
-            "RuledKernel",
+            "KernelWithRule",
             "Sizes",
             "divide",
             "find_operator_kernel",
-            "ruled_kernels",
-            "ruled_sizes",
+            "kernels_with_rules",
+            "sizes_by_rule",
         ),
     },
 )

@@ -63,7 +63,7 @@ def _listed(parameters: Sequence[Parameter]) -> str:
     return ", ".join(map(str, parameters)) or "none"
 
 
-class RuledKernel(NamedTuple):
+class KernelWithRule(NamedTuple):
     """A listed kernel that is called without brackets."""
 
     name: str
@@ -74,7 +74,7 @@ class RuledKernel(NamedTuple):
     rule: LaunchRule | None = None
 
 
-def ruled_kernels(reader: StoreReader) -> list[RuledKernel]:
+def kernels_with_rules(reader: StoreReader) -> list[KernelWithRule]:
     """Return the listed kernels that a rule is stated for. Raises StoreError for a missing or damaged store."""
     modules = dict(reader.kernels())
     found = []
@@ -83,7 +83,7 @@ def ruled_kernels(reader: StoreReader) -> list[RuledKernel]:
         if rule is not None:
             module = modules[line.name] and line.module
             parameters = parameters_of(line.params, line.types, line.names)
-            found.append(RuledKernel(line.name, module, named_parameters(parameters, rule), rule))
+            found.append(KernelWithRule(line.name, module, named_parameters(parameters, rule), rule))
     return found
 
 
@@ -119,7 +119,7 @@ def stated_sizes(kernel: str, sizes: Mapping[str, Any]) -> Sizes:
     return shape_of
 
 
-def ruled_sizes(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]) -> Sizes:
+def sizes_by_rule(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]) -> Sizes:
     """Return the shape that a manifest's rule gives. Raises LaunchError for a rule that no build writes.
 
     The function it returns raises LaunchError for arguments that give no shape.
@@ -183,7 +183,7 @@ def find_operator_kernel(
         name,
         parameters,
         signature,
-        stated_sizes(name, sizes) if rule is None else ruled_sizes(name, rule, parameters),
+        stated_sizes(name, sizes) if rule is None else sizes_by_rule(name, rule, parameters),
         get,
         ModuleSource(reader, line.module).scope,
         _identity(reader, line, policy),

@@ -27,7 +27,7 @@ from fake_driver import Result
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import KernelNotFoundError
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
-from hatch_cuda_kernels.runtime.launch.codegen import MISSING, _make, bind_for, compiled_bind
+from hatch_cuda_kernels.runtime.launch.codegen import MISSING, _make, bind_for, bind_in_c
 from hatch_cuda_kernels.runtime.launch.shapes import Configs, Shape
 
 pytestmark = pytest.mark.parametrize("launches", ["compiled"], indirect=True)
@@ -169,7 +169,7 @@ def test_every_argument_becomes_what_python_makes_of_it(launches, driver, parame
 def test_a_kernel_that_is_beyond_it_is_left_to_python(launches, driver):
     """Large structs, many parameters, and halves of which no type is known."""
     for params in (("b8[4100]:4",), ("u8",) * 129, ("f16",)):
-        assert compiled_bind(Signature("k", params), takes_sizes=False) is None
+        assert bind_in_c(Signature("k", params), takes_sizes=False) is None
     bind(("f16", "u8"))(1.5, 3)
     assert driver.launches == [(0, 99, b"\0\x3e\3")]
 

@@ -37,7 +37,7 @@ def test_the_accelerators_own_tests_pass_under_sanitizers():
     """What they do on purpose is nothing that C leaves undefined."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "compiled"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    files = [str(HERE / f"{name}.py") for name in ("test_accelerator", "test_generated")]
+    files = [str(HERE / f"{name}.py") for name in ("test_accelerator", "test_codegen")]
     ran = subprocess.run(
         [*command, *files], env=environment | sanitizers()[1], cwd=HERE.parents[1], capture_output=True, text=True
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hatch_cuda_kernels.names import python_names
-from hatch_cuda_kernels.operators.kernel import RuledKernel
+from hatch_cuda_kernels.operators.kernel import KernelWithRule
 from hatch_cuda_kernels.signature import Parameter
 
 #: PTX's word by C++ type; every other one is a struct.
@@ -17,7 +17,9 @@ def ruled_kernel(name, declarations, module=None):
     """Return a kernel of such parameters: ``float* y, const float* x, long long n``."""
     found = [parameter(text) for text in declarations.split(", ") if text]
     names = python_names([told.name for told in found])
-    return RuledKernel(name, module, tuple(told._replace(name=name) for told, name in zip(found, names, strict=True)))
+    return KernelWithRule(
+        name, module, tuple(told._replace(name=name) for told, name in zip(found, names, strict=True))
+    )
 
 
 def parameter(declaration):

@@ -23,17 +23,17 @@ import torch
 
 from hatch_cuda_kernels.driver import on_device
 from hatch_cuda_kernels.errors import ArgumentError
-from hatch_cuda_kernels.operators import ruled_sizes
+from hatch_cuda_kernels.operators import sizes_by_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hatch_cuda_kernels.operators import RuledKernel, Sizes
+    from hatch_cuda_kernels.operators import KernelWithRule, Sizes
     from hatch_cuda_kernels.operators.torch.schema import Argument
     from hatch_cuda_kernels.runtime.launch import Kernel
 
     #: Gives the function that launches a kernel, for a device.
-    Launcher = Callable[[RuledKernel, torch.device], Callable[..., None]]
+    Launcher = Callable[[KernelWithRule, torch.device], Callable[..., None]]
 
 _TEMPLATE: Final = """
 def make(known, find, scattered, changed):
@@ -54,7 +54,7 @@ _MOST_SOURCES: Final = 256
 def launcher_of(get_kernel: Callable[..., Kernel]) -> Launcher:
     """Return what gives a store's kernels, loaded for the device that they are launched on first."""
 
-    def find(kernel: RuledKernel, device: torch.device) -> Callable[..., None]:
+    def find(kernel: KernelWithRule, device: torch.device) -> Callable[..., None]:
         with on_device(device.index):
             return get_kernel(kernel.name, module=kernel.module).ruled
 
@@ -64,11 +64,11 @@ def launcher_of(get_kernel: Callable[..., Kernel]) -> Launcher:
 class Choice(NamedTuple):
     """A kernel of an operator, with the dtypes of the tensors that it takes, its own first; None stands for any."""
 
-    kernel: RuledKernel
+    kernel: KernelWithRule
     dtypes: tuple[tuple[torch.dtype, ...] | None, ...]
 
     @classmethod
-    def make(cls, kernel: RuledKernel, arguments: Sequence[Argument]) -> Choice:
+    def make(cls, kernel: KernelWithRule, arguments: Sequence[Argument]) -> Choice:
         """Return a kernel with the dtypes of its arguments."""
         return cls(kernel, tuple(dtypes_of(argument) for argument in arguments if argument.is_tensor))
 
@@ -136,7 +136,7 @@ class OperatorLaunch:
         name, _, parameters, rule = self._choice(args).kernel
         if rule is not None and all(map(_is_known, args)):
             if name not in self._sizes:
-                self._sizes[name] = ruled_sizes(name, rule, parameters)
+                self._sizes[name] = sizes_by_rule(name, rule, parameters)
             names = (parameter.name for parameter in parameters)
             self._sizes[name](dict(zip(names, args, strict=True)))
 

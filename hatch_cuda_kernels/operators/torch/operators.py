@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 import torch
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.operators import ruled_kernels
+from hatch_cuda_kernels.operators import kernels_with_rules
 from hatch_cuda_kernels.operators.torch.functional import Functional, Gradient, Operation
 from hatch_cuda_kernels.operators.torch.launch import Choice, OperatorLaunch, launcher_of
 from hatch_cuda_kernels.operators.torch.registration import Definition, register
@@ -19,7 +19,7 @@ from hatch_cuda_kernels.operators.torch.schema import Argument, arguments_of, ba
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from hatch_cuda_kernels.operators import RuledKernel
+    from hatch_cuda_kernels.operators import KernelWithRule
     from hatch_cuda_kernels.operators.torch.functional import Backward, Like
     from hatch_cuda_kernels.operators.torch.launch import Launcher
     from hatch_cuda_kernels.runtime.launch import Kernel
@@ -98,7 +98,7 @@ class _Kernels(NamedTuple):
 
 
 def make_operators(
-    kernels: Iterable[RuledKernel],
+    kernels: Iterable[KernelWithRule],
     namespace: str,
     store: str,
     launcher: Launcher,
@@ -111,7 +111,7 @@ def make_operators(
     if not namespace.isidentifier():
         raise InputError(f"the namespace of operators must be an identifier, not {namespace!r}")
     left_out: dict[str, str] = {}
-    named = _named(kernels, options.get("optional", {}), left_out)
+    named = _operators_by_name(kernels, options.get("optional", {}), left_out)
     _check(options, named, left_out)
     registry = _Registry(namespace, store, launcher, options, device_key)
     for name, found in named.items():
@@ -121,8 +121,8 @@ def make_operators(
     return TorchOperators(namespace, registry.operators, left_out)
 
 
-def _named(
-    kernels: Iterable[RuledKernel], optional: Mapping[str, Iterable[str]], left_out: dict[str, str]
+def _operators_by_name(
+    kernels: Iterable[KernelWithRule], optional: Mapping[str, Iterable[str]], left_out: dict[str, str]
 ) -> dict[str, _Kernels]:
     """Return the operators by name. Kernels that can have none are added to ``left_out``.
 
@@ -143,11 +143,11 @@ def _named(
             raise InputError(f"{kernel.name} and {other} would both be the operator {name}; rename one of them")
         named[name] = _Kernels(arguments, (Choice.make(kernel, arguments),))
         instances.setdefault(base, []).append(named[name])
-    templates = {base: _joined(found) for base, found in instances.items() if base not in named}
+    templates = {base: _join_instances(found) for base, found in instances.items() if base not in named}
     return named | {base: joined for base, joined in templates.items() if joined is not None}
 
 
-def _joined(instances: list[_Kernels]) -> _Kernels | None:
+def _join_instances(instances: list[_Kernels]) -> _Kernels | None:
     """Return the instances of a template as one operator, or None if dtypes do not tell them apart."""
     choices = tuple(choice for found in instances for choice in found.choices)
     kinds = {tuple(argument._replace(text="", dtypes=()) for argument in found.arguments) for found in instances}
@@ -237,4 +237,4 @@ def operators_of_store(
     reader: StoreReader, get_kernel: Callable[..., Kernel], namespace: str, options: TorchOptions
 ) -> TorchOperators:
     """Register the operators of a store; see ``Store.torch_ops``."""
-    return make_operators(ruled_kernels(reader), namespace, str(reader.folder), launcher_of(get_kernel), options)
+    return make_operators(kernels_with_rules(reader), namespace, str(reader.folder), launcher_of(get_kernel), options)

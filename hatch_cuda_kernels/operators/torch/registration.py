@@ -30,7 +30,7 @@ _TABLE: Final = "torch._inductor.codegen.custom_extern_kernel_codegen"
 _OF_NODES: Final = ("codegen_args", "codegen_kwargs", "get_name")
 
 
-def called_straight(operator: Any, run: Callable[..., Any], fake: Callable[..., Any]) -> Callable[..., Any]:
+def bypass_dispatcher(operator: Any, run: Callable[..., Any], fake: Callable[..., Any]) -> Callable[..., Any]:
     """Return the fake implementation of an operator that compiled functions call by ``run`` from then on."""
     setattr(operator, _ATTRIBUTE, run)
     name = f"torch.ops.{operator}"
@@ -149,7 +149,7 @@ def _define(namespace: str, definition: Definition, device_key: str) -> torch.li
         raise InputError(f"{message}; choose another namespace") from error
     library.impl(definition.name, definition.run, device_key)
     operator = getattr(getattr(torch.ops, namespace), definition.name).default
-    fake = called_straight(operator, definition.run, definition.fake)
+    fake = bypass_dispatcher(operator, definition.run, definition.fake)
     library.impl(definition.name, fake, "Meta")  # register_fake would look for the source of its caller for 5 ms
     torch.library.register_vmap(name, batching_rule(definition.name, definition.arguments, operator), lib=library)
     if definition.gradient is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.explanation import explain as explain
     from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN as JIT_FORBIDDEN
     from hatch_cuda_kernels.runtime.ladder.policy import Policy as Policy
-    from hatch_cuda_kernels.runtime.ladder.policy import checked_policy as checked_policy
+    from hatch_cuda_kernels.runtime.ladder.policy import check_policy as check_policy
     from hatch_cuda_kernels.runtime.ladder.request import Request as Request
     from hatch_cuda_kernels.runtime.ladder.request import find_kernel as find_kernel
     from hatch_cuda_kernels.runtime.ladder.request import find_variable as find_variable
@@ -25,7 +25,7 @@ __getattr__ = lazy(
         "climb": ("obtain",),
         "compile_rungs": ("LOGGER", "jit_candidates"),
         "explanation": ("Explanation", "explain"),
-        "policy": ("JIT_FORBIDDEN", "checked_policy"),
+        "policy": ("JIT_FORBIDDEN", "check_policy"),
         "request": ("Request", "find_kernel", "find_variable", "make_request"),
     },
 )

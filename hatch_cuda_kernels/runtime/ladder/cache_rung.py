@@ -20,14 +20,14 @@ def cached_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the recorded compile of the source for this device, or why none is recorded."""
     try:
         recalled = request.source.recalled_key(request.arch, request.instance)
-        found = None if recalled is None else recorded(request, recalled)
+        found = None if recalled is None else recorded_candidate(request, recalled)
         candidate = found or _search(request)
     except (InputError, StoreError, ToolchainError) as error:
         candidate = _refused(request, f"cannot be looked up: {reason_of(error)}")
     yield candidate
 
 
-def recorded(request: Request, *keys: str) -> Candidate | None:
+def recorded_candidate(request: Request, *keys: str) -> Candidate | None:
     """Return the candidate recorded under the first of these keys that has an entry, or None."""
     entry = next((entry for key in keys if (entry := open_cache().get(key)) is not None), None)
     if entry is None:
@@ -58,7 +58,7 @@ def _search(request: Request) -> Candidate:
 
     toolchains = known_toolchains()
     keys = [request.source.key(request.arch, request.instance, toolchain) for toolchain in toolchains]
-    found = recorded(request, *keys)
+    found = recorded_candidate(request, *keys)
     if found is not None:
         request.source.remember_key()
         return found

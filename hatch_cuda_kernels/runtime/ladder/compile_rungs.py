@@ -20,7 +20,7 @@ from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT
 from hatch_cuda_kernels.errors import CompileError, InputError, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
-from hatch_cuda_kernels.runtime.ladder.cache_rung import image_of, recorded
+from hatch_cuda_kernels.runtime.ladder.cache_rung import image_of, recorded_candidate
 from hatch_cuda_kernels.versions import release_of, version_text
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _why(request: Request) -> str:
     return f"not prebuilt: the package was built for {built}"
 
 
-def recorded_or_made(request: Request, key: str, make: Callable[[Notice], Entry]) -> Image:
+def get_or_make_image(request: Request, key: str, make: Callable[[Notice], Entry]) -> Image:
     """Make an image and record it, unless another process does so. The notice says whether it was recorded."""
     notice = Notice(request)
     entry, made = open_cache().get_or_make(key, lambda: make(notice))
@@ -159,7 +159,7 @@ def _jit(request: Request) -> Image:
     from hatch_cuda_kernels.compiler.toolchain import current_toolchain
 
     key = request.source.key(request.arch, request.instance, current_toolchain())
-    return recorded_or_made(request, key, partial(_compile, request))
+    return get_or_make_image(request, key, partial(_compile, request))
 
 
 def _compile(request: Request, notice: Notice) -> Entry:
@@ -221,7 +221,7 @@ class _Finish(NamedTuple):
     def _recorded(self) -> Candidate | None:
         """Return the CUBIN that an earlier process made, or None; ptxas's comes before nvJitLink's."""
         for finisher in _FINISHERS[self.record.kind]:
-            known = recorded(self.request, self._key(finisher))
+            known = recorded_candidate(self.request, self._key(finisher))
             if known is not None:
                 reason = f"{known.reason}{self._slower(finisher)}"
                 return known._replace(reason=reason) if known.accepted else known
@@ -249,7 +249,7 @@ class _Finish(NamedTuple):
 
     def _image(self, tool: _Tool) -> Image:
         """Finish the image and record it, unless another process is doing so. Raises CompileError."""
-        return recorded_or_made(self.request, self._key(tool.finisher), partial(self._entry, tool))
+        return get_or_make_image(self.request, self._key(tool.finisher), partial(self._entry, tool))
 
     def _entry(self, tool: _Tool, notice: Notice) -> Entry:
         start = time.perf_counter()

@@ -21,7 +21,7 @@ _POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
 JIT_FORBIDDEN = f"{JIT}=0 forbids compiling"
 
 
-def checked_policy(policy: str) -> Policy:
+def check_policy(policy: str) -> Policy:
     """Return the policy. Raises InputError for any other word."""
     for known in _POLICIES:
         if policy == known:

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.driver import current_device
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.image import Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, checked_policy, jit_allowed
+from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, check_policy, jit_allowed
 from hatch_cuda_kernels.store import KernelLine, ModuleSource
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def make_request(
         source=ModuleSource(reader, kernel.module),
         capability=capability,
         driver=driver,
-        policy=checked_policy(policy),
+        policy=check_policy(policy),
         tier_up=tier_up,
         jit=jit_allowed(),
         refusal=refusal,

@@ -32,7 +32,7 @@ from hatch_cuda_kernels.runtime.launch.elements import (
     word_of_dlpack,
     word_of_numpy,
 )
-from hatch_cuda_kernels.runtime.launch.streams import checked_address
+from hatch_cuda_kernels.runtime.launch.streams import check_address
 from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ def _interface_address(array: Any, ordinal: int, found: Found, element: Element)
         raise ElsewhereError(device, ordinal)
     stream = interface.get("stream")
     if stream is not None:
-        found.append(checked_address(int(stream)))
+        found.append(check_address(int(stream)))
     return address
 
 

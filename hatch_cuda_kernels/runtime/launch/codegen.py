@@ -1,6 +1,6 @@
 """Launch functions, generated for a signature: every tenth of a microsecond counts.
 
-Where the accelerator is installed, functions in C take its place (see ``compiled_bind``); they do what these do.
+Where the accelerator is installed, functions in C take its place (see ``bind_in_c``); they do what these do.
 
 What is not usual goes to ``otherwise``, which does everything with care: other contexts and devices, arguments that
 convert in a slower way, and errors that explain (see ``Launch.in_full``). What a launch found while it read its
@@ -90,7 +90,7 @@ def bind_for(signature: Signature, kind: Kind) -> Bind:
     if known is None:
         if len(_BINDS) >= _MOST_SIGNATURES:
             _BINDS.clear()
-        known = compiled_bind(signature, takes_sizes=kind == "fresh") or _make(signature, kind)
+        known = bind_in_c(signature, takes_sizes=kind == "fresh") or _make(signature, kind)
         _BINDS[key] = known
     return known
 
@@ -160,13 +160,13 @@ def _value(index: int, parameter: Packing) -> str:
     return other if parameter.is_struct else integer
 
 
-def compiled_bind(signature: Signature, *, takes_sizes: bool) -> Callable[..., Callable[..., None]] | None:
+def bind_in_c(signature: Signature, *, takes_sizes: bool) -> Callable[..., Callable[..., None]] | None:
     """Return what makes launch functions in C, or None without the accelerator or beyond its limits."""
     found = find_accelerator()
     packings, size = signature.packings, signature.layout.size
     if found is None or not _is_within(found.module, packings, size):
         return None
-    parameters = tuple(map(_described, packings, signature.places, signature.readers))
+    parameters = tuple(map(_describe, packings, signature.places, signature.readers))
     compiled = found.module.Signature(found.context_id, found.launch, size, bool(signature.offsets), join, parameters)
 
     def bind(
@@ -179,7 +179,7 @@ def compiled_bind(signature: Signature, *, takes_sizes: bool) -> Callable[..., C
     return bind
 
 
-def compiled_bound(
+def bind_arguments_in_c(
     loaded: Loaded,
     config: bytes,
     slot: Slot,
@@ -217,7 +217,7 @@ def _is_within(module: Any, packings: tuple[Packing, ...], size: int) -> bool:
     )
 
 
-def _described(packing: Packing, offset: int, reader: Callable[..., Any]) -> tuple[Any, ...]:
+def _describe(packing: Packing, offset: int, reader: Callable[..., Any]) -> tuple[Any, ...]:
     """Return a parameter as the accelerator takes it (signature.c)."""
     kind, least, most = _kind(packing)
     dtypes = tuple(DLPACK[word] for word in packing.element.dtypes)

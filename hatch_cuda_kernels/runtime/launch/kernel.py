@@ -111,9 +111,9 @@ class Kernel(PerContext):
 
     def suggest_block(self, shared_mem: int = 0, limit: int = 0) -> int:
         """Return the threads of a block that keep the current device busiest, at most ``limit`` unless that is 0."""
-        from hatch_cuda_kernels.runtime.launch.resources import suggested_block  # off the usual path
+        from hatch_cuda_kernels.runtime.launch.resources import suggest_block_size  # off the usual path
 
-        return suggested_block(self.loaded(), Shape.make(self.name, 1, 1, shared_mem), limit)
+        return suggest_block_size(self.loaded(), Shape.make(self.name, 1, 1, shared_mem), limit)
 
     def get_global(self, name: str) -> GlobalVariable:
         """Return a ``__constant__`` or ``__device__`` variable of the image this kernel is in.

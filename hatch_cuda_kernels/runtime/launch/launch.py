@@ -16,9 +16,9 @@ from hatch_cuda_kernels.errors import LaunchError, StaleKernelError
 from hatch_cuda_kernels.reentry import refuse_reentry
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.arrays import FAST, current_streams
-from hatch_cuda_kernels.runtime.launch.codegen import MISSING, bind_for, compiled_bound
+from hatch_cuda_kernels.runtime.launch.codegen import MISSING, bind_arguments_in_c, bind_for
 from hatch_cuda_kernels.runtime.launch.shapes import Configs, Dim, Shape, Slot, flat_sizes
-from hatch_cuda_kernels.runtime.launch.streams import checked_address, join, stream_address
+from hatch_cuda_kernels.runtime.launch.streams import check_address, join, stream_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,7 +115,7 @@ class Launch:
     def __init__(self, kernel: PerContext, shape: Shape, stated: int | None) -> None:
         self._kernel = kernel
         self._shape = shape
-        self._stated = None if stated is None else checked_address(stated)
+        self._stated = None if stated is None else check_address(stated)
         self._here: dict[int, tuple[int, Any, Configs]] = {}
 
     def function(self) -> Callable[..., None]:
@@ -258,7 +258,7 @@ def _launcher(
     if several or not (now == [] or current_stream is FAST["torch_stream"]):
         return go
     library = FAST["tensor"] if now else None
-    return compiled_bound(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go
+    return bind_arguments_in_c(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go
 
 
 #: Functions kept for one kernel; a program that keeps changing shapes starts over.

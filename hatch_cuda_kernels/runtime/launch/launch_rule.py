@@ -47,7 +47,7 @@ def rule_function(kernel: str, launches: Launches, rule: LaunchRule | None) -> C
     find = partial(_with_attributes, launches, rule.attributes) if rule.attributes else launches.of_brackets
 
     def otherwise(args: Sequence[Any], named: Mapping[str, Any]) -> None:
-        function(*_arranged(kernel, rule.names, args, named))
+        function(*_arrange(kernel, rule.names, args, named))
 
     known = {} if rule.attributes else launches.known
     function: Callable[..., None] = scope["make"](
@@ -88,7 +88,7 @@ def _with_attributes(launches: Launches, attributes: dict[str, Any], sizes: tupl
     return launches.of_options(*sizes, **attributes | cluster)
 
 
-def _arranged(kernel: str, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+def _arrange(kernel: str, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
     """Return arguments by position, those by name in their places. Raises ArgumentError for one too many or too few."""
     given = [arg for arg in args if arg is not MISSING]
     wanted = ", ".join(name or f"argument {index}" for index, name in enumerate(names)) or "nothing"

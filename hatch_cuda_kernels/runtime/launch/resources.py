@@ -56,7 +56,7 @@ def occupancy_of(loaded: Loaded, shape: Shape) -> Occupancy:
     return Occupancy(blocks, blocks * threads / loaded.device_attribute("MAX_THREADS_PER_MULTIPROCESSOR"))
 
 
-def suggested_block(loaded: Loaded, shape: Shape, limit: int) -> int:
+def suggest_block_size(loaded: Loaded, shape: Shape, limit: int) -> int:
     """Return the block size that the driver suggests. Raises LaunchError or DriverError."""
     loaded.allow(shape)
     call = cuda().cuOccupancyMaxPotentialBlockSize(loaded.function, None, shape.shared_mem, limit)

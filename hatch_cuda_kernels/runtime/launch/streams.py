@@ -52,7 +52,7 @@ def _reader_of(stream: Any) -> Callable[[Any], int]:
         return _by_method if callable(protocol) else _by_attribute
     if getattr(stream, "handle", None) is not None:  # numba and the bindings
         return lambda stream: _number(stream.handle)
-    return _converted
+    return _convert
 
 
 def _by_method(stream: Any) -> int:
@@ -67,7 +67,7 @@ def _number(handle: Any) -> int:
     return int(getattr(handle, "value", handle) or 0)  # None is ctypes' null pointer
 
 
-def _converted(stream: Any) -> int:
+def _convert(stream: Any) -> int:
     if not hasattr(type(stream), "__int__") or isinstance(stream, float):
         raise TypeError(f"not a CUDA stream: {stream!r}")
     return int(stream)
@@ -76,7 +76,7 @@ def _converted(stream: Any) -> int:
 _ADDRESS: Final = _Addresses({int: int})
 
 
-def checked_address(stream: int) -> int:
+def check_address(stream: int) -> int:
     """Return the address of a stream. Raises TypeError for a number that is not an address."""
     if not 0 <= stream <= _MOST:
         raise TypeError(f"not a CUDA stream: {stream} is no address")

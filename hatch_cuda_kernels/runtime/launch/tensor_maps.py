@@ -101,7 +101,7 @@ _ALIGNMENT: Final = 128
 Swizzle = Literal["32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B"]
 
 
-class _Described(NamedTuple):
+class _MapRequest(NamedTuple):
     """What is asked of the driver; dimensions are in the array's order."""
 
     view: View
@@ -160,7 +160,7 @@ def tensor_map(
             ordinal = current_device().ordinal
             found: list[Any] = []  # what must live as long as the address is used
             address = read_address(array, ordinal, found)
-            wanted = _Described(
+            wanted = _MapRequest(
                 view, address, tuple(box), tuple(element_strides or (1,) * len(view.shape)),
                 data_type or _type_of(view), swizzle, interleave, l2_promotion, oob_fill,
             )  # fmt: skip
@@ -168,7 +168,7 @@ def tensor_map(
             if problems:
                 raise ArgumentError(f"no tensor map of {wanted}: {'; '.join(problems)}")
             _require_capability(ordinal)
-            return TensorMap(array, address, view.shape, _encoded(wanted), str(wanted), found)
+            return TensorMap(array, address, view.shape, _encode(wanted), str(wanted), found)
     except UnusableError as error:
         raise ArgumentError(f"no tensor map of {type(array).__qualname__}: {error}") from error
 
@@ -177,7 +177,7 @@ def _type_of(view: View) -> str:
     return view.dtype if view.dtype in _TYPES else _BY_SIZE.get(view.itemsize, view.dtype)
 
 
-def _problems(wanted: _Described) -> Iterator[str]:
+def _problems(wanted: _MapRequest) -> Iterator[str]:
     yield from _unknown_words(wanted)
     rank = len(wanted.view.shape)
     least = 3 if wanted.interleave else 1
@@ -192,7 +192,7 @@ def _problems(wanted: _Described) -> Iterator[str]:
     yield from _tile(wanted)
 
 
-def _unknown_words(wanted: _Described) -> Iterator[str]:
+def _unknown_words(wanted: _MapRequest) -> Iterator[str]:
     words: dict[str, tuple[str | None, dict[Any, int]]] = {
         "swizzle": (wanted.swizzle, _SWIZZLES), "interleave": (wanted.interleave, _INTERLEAVES),
         "l2_promotion": (wanted.promotion, _PROMOTIONS), "oob_fill": (wanted.fill, _FILLS),
@@ -208,7 +208,7 @@ def _unknown_words(wanted: _Described) -> Iterator[str]:
         yield f"oob_fill 'nan' is for floating-point types, not for {wanted.data_type}"
 
 
-def _memory(wanted: _Described) -> Iterator[str]:
+def _memory(wanted: _MapRequest) -> Iterator[str]:
     """Yield what is wrong with where the elements are."""
     view, alignment = wanted.view, wanted.alignment
     if wanted.address == 0 or wanted.address % alignment:
@@ -224,7 +224,7 @@ def _memory(wanted: _Described) -> Iterator[str]:
             yield f"the stride of dimension {axis} is {stride} bytes, and must be {limit}; pad the rows"
 
 
-def _tile(wanted: _Described) -> Iterator[str]:
+def _tile(wanted: _MapRequest) -> Iterator[str]:
     """Yield what is wrong with the box and the order of its elements."""
     for sizes, what, most in ((wanted.box, "a box", _MOST_BOX), (wanted.steps, "an element stride", _MOST_STEP)):
         for size in sizes:
@@ -247,7 +247,7 @@ def _require_capability(ordinal: int) -> None:
         raise LaunchError(f"device {ordinal} has no TMA: it has compute capability {capability}, and TMA needs 9.0")
 
 
-def _encoded(wanted: _Described) -> bytes:
+def _encode(wanted: _MapRequest) -> bytes:
     """Return the 128 bytes that the driver makes. Raises DriverError."""
     rank = len(wanted.box)
     memory = ctypes.create_string_buffer(MAP_BYTES + _ALIGNMENT)

@@ -194,7 +194,7 @@ def struct_reader(size: int) -> Reader:
         if isinstance(arg, float | int):
             raise TypeError("not a struct")
         members = _members(arg)
-        data = _bytes_of(arg) if members is None else _laid_out(members)[0]
+        data = _bytes_of(arg) if members is None else _lay_out(members)[0]
         if len(data) != size:
             raise ValueError(f"{len(data)} bytes instead of {size}")
         return data
@@ -234,7 +234,7 @@ def _members(arg: Any) -> list[Any] | None:
     return [*arg] if isinstance(arg, tuple) else None
 
 
-def _laid_out(values: list[Any]) -> tuple[bytes, int]:
+def _lay_out(values: list[Any]) -> tuple[bytes, int]:
     """Return the bytes of a struct with these members, tail padding included, and its alignment."""
     data, widest = b"", 1
     for value in values:
@@ -251,6 +251,6 @@ def _member(value: Any) -> tuple[bytes, int]:
         return _bytes_of(value), value.dtype.alignment
     members = _members(value)
     if members is not None:
-        return _laid_out(members)
+        return _lay_out(members)
     name = type(value).__name__
     raise TypeError(f"a member is {name}, whose size in C is unknown; use a type of ctypes or numpy, such as c_int")

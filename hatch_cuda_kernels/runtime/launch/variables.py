@@ -17,7 +17,7 @@ from hatch_cuda_kernels.driver import (
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, KernelNotFoundError
 from hatch_cuda_kernels.runtime.launch.arrays import dlpack_device, family, is_tensor, read_address
 from hatch_cuda_kernels.runtime.launch.elements import MASKED, UnusableError, is_masked, type_name
-from hatch_cuda_kernels.runtime.launch.streams import checked_address, join, stream_address
+from hatch_cuda_kernels.runtime.launch.streams import check_address, join, stream_address
 from hatch_cuda_kernels.runtime.launch.values import objection_to
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _copy_with(
 
     ``place`` gives the variable's address and size in the current context.
     """
-    stated = None if stream is None else checked_address(stream_address(stream))
+    stated = None if stream is None else check_address(stream_address(stream))
     try:
         _copy_between(name, place, array, stated, into_variable=into_variable)
     except UnusableError as error:
