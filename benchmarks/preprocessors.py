@@ -425,7 +425,8 @@ def _alone(text: str, flags: list[str], macros: Any, *, with_tokens: bool) -> Re
 
 def _alone_by_nvrtc(text: str) -> Result:
     file = SourceFile("k.cu", _shown(text, with_includes=False))
-    unit = TranslationUnit.read({"k.cu": file}, ["k.cu"], _nothing, _nvrtc_macros(text))
+    macros, wrong_names = _nvrtc_macros(text)
+    unit = TranslationUnit.read({"k.cu": file}, ["k.cu"], _nothing, macros)
     sure, perhaps = _runs(unit.roots[0])
     wanted = _strings(file, unit, sure)
     found, log = _by_nvrtc(_probe(file, wanted))
@@ -436,6 +437,7 @@ def _alone_by_nvrtc(text: str) -> Result:
             message = next((one for one in log_again.splitlines() if "error" in one), log_again[:200])
             return {"outcome": "refused by NVRTC", "message": message}
     result: Result = {"runs": len(sure), "unknown runs": len(perhaps - sure.keys()), "strings": len(wanted)}
+    result |= {"names of another value": wrong_names} if wrong_names else {}
     if not wanted and log:
         result["without strings"] = next((one for one in log.splitlines() if "error" in one), "")[:200]
     taken = {int(number) for kind, number in found if kind == "m"}
@@ -454,12 +456,17 @@ def _alone_by_nvrtc(text: str) -> Result:
     return {"outcome": "equal", **result}
 
 
-def _nvrtc_macros(text: str) -> MacroTable:
-    """Return the package's table, and of names of which it knows nothing what NVRTC says of them."""
+def _nvrtc_macros(text: str) -> tuple[MacroTable, list[str]]:
+    """Return what NVRTC says of a text's names, and those of which the package says something else."""
     table = macros_of_nvrtc("c++17", ())
-    words = {one for one in lex(text) if is_identifier(one)}
-    asked = sorted(name for name in words if not _is_decided(table.now(name)))
-    return MacroTable({**{name: table.now(name) for name in words}, **_asked(asked)}, lambda _: False)
+    told = _asked(sorted({one for one in lex(text) if is_identifier(one)}))
+    own = {name: table.now(name) for name in told}
+    wrong = [name for name, found in told.items() if _is_decided(own[name]) and _value(own[name]) != _value(found)]
+    return MacroTable(told), wrong
+
+
+def _value(found: tuple[Macro | None, ...]) -> list[str] | None:
+    return None if found[0] is None else [token.text for token in found[0].body]
 
 
 def _is_decided(found: tuple[Macro | None, ...]) -> bool:
@@ -471,17 +478,24 @@ _ANSWERS: Final[dict[str, tuple[Macro | None, ...]]] = {}
 
 def _asked(names: Sequence[str]) -> dict[str, tuple[Macro | None, ...]]:
     """Return what NVRTC defines names as, before the first line of a source."""
-    fresh = [name for name in names if name not in _ANSWERS]
+    _ask([name for name in names if name not in _ANSWERS])
+    return {name: _ANSWERS[name] for name in names}
+
+
+def _ask(names: Sequence[str]) -> None:
     lines = ["#define HCK_QUOTED(...) #__VA_ARGS__\n#define HCK_EXPANDED(...) HCK_QUOTED(__VA_ARGS__)"]
-    for at, name in enumerate(fresh):
+    for at, name in enumerate(names):
         variable = f"__attribute__((device)) char {_NAME}_x{at}[] = HCK_EXPANDED({name});"
         lines += [f"#ifdef {name}", variable, "#endif"]
-    found, _ = _by_nvrtc("\n".join([*lines, ""])) if fresh else ({}, "")
-    for at, name in enumerate(fresh):
-        value = (found or {}).get(("x", at), None if found is not None else name)
-        is_opaque = value == name
-        _ANSWERS[name] = (None,) if value is None else (_opaque(name),) if is_opaque else (parse_define(name, value),)
-    return {name: _ANSWERS[name] for name in names}
+    found, _ = _by_nvrtc("\n".join([*lines, ""])) if names else ({}, "")
+    if found is None and len(names) > 1:  # a word that cannot be asked for, such as and
+        for half in (names[: len(names) // 2], names[len(names) // 2 :]):
+            _ask(half)
+        return
+    for at, name in enumerate(names):
+        value = found.get(("x", at)) if found else None
+        made = _opaque(name) if value == name else None if value is None else parse_define(name, value)
+        _ANSWERS[name] = (made,)
 
 
 def _string_differs(kind: str, ours: str, theirs: str) -> Differs | None:
@@ -715,6 +729,9 @@ def report(args: argparse.Namespace) -> None:
                 sums.update({key: value for key, value in one.items() if isinstance(value, int)})
                 sums.update({f"conditions {key}": value for key, value in one.get("conditions", {}).items()})
         print(f"  in those that are equal: {dict(sums)}")
+        names = Counter(word for one in own for word in one.get("names of another value", ()))
+        if names:
+            print(f"  names that the package takes for another value: {dict(names.most_common())}")
 
 
 def _kind(one: Result) -> str:
