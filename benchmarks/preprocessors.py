@@ -73,7 +73,7 @@ _MARK: Final = re.compile(rf"{_NAME}_(\d+)_(\d+)")
 _GCC: Final = ("-E", "-dD", "-nostdinc", "-x", "c++", "-std=c++17", "-w")
 _LINE_MARK: Final = re.compile(r"# \d+ ")
 _DEFINITION: Final = re.compile(r"#(define|undef) ([\w$]+)(.*)")
-_FATAL: Final = re.compile(r"fatal error: (\S+): No such file")
+_RAW: Final = re.compile(r'R"([^()\\\s"]{0,16})\(')
 _ERROR: Final = re.compile(r"error: (.*)")
 _VARIABLE: Final = re.compile(rf"\b{_NAME}_([msx])(\d+)(?:\[\d*\])?(?: = \{{([\d, ]*)\}})?;")
 _SHIFT: Final = re.compile(r">(?=>)")
@@ -139,7 +139,8 @@ def _guarded(check: Any, *arguments: Any) -> Result:  # one of the functions bel
 
 def _shown(text: str, *, with_includes: bool) -> str:
     """Return a text without what is left out."""
-    text = _OWN.sub(lambda found: f"HCK{found[0].upper()}", text.replace("\0", " "))
+    text = text.removeprefix("\ufeff").replace("\0", " ")
+    text = _OWN.sub(lambda found: f"HCK{found[0].upper()}", text)
     file = SourceFile("", text)
     pieces, at = [], 0
     for one in file.directives:
@@ -308,9 +309,12 @@ def _by_gcc(path: Path, flags: Sequence[str]) -> Output:
     done = subprocess.run(["gcc", *_GCC, *flags, str(path)], capture_output=True, timeout=_MOST_OTHERS_S, check=False)
     text, log = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="replace")
     kept, definitions = [], []
-    own = False
-    for line in text.splitlines():
-        if _LINE_MARK.match(line):
+    own, raw = False, ""
+    for line in text.split("\n"):
+        if raw:
+            kept.append(line)
+            raw = "" if raw in line else raw
+        elif _LINE_MARK.match(line):
             own = own or f'"{path}"' in line
             own = own and not ("<built-in>" in line or "<command-line>" in line or "state.h" in line)
         elif not own:
@@ -321,12 +325,15 @@ def _by_gcc(path: Path, flags: Sequence[str]) -> Output:
             definitions.append((found[1], tokens[0] if tokens else "", body))
         elif not line.startswith("#"):
             kept.append(line)
+            raw = _open_raw(line)
     error = next((found[1] for found in map(_ERROR.search, log.splitlines()) if found), "")
     return Output(lex("\n".join(kept)), definitions, error if done.returncode else "")
 
 
-def _without_marks(tokens: list[str]) -> list[str]:
-    return [token for token in tokens if not token.startswith(f"{_NAME}_")]
+def _open_raw(line: str) -> str:
+    """Return what ends a raw string that a line leaves open; empty without one."""
+    opened = [(f'){found[1]}"', found.end()) for found in _RAW.finditer(line)]
+    return next((end for end, at in opened if end not in line[at:]), "")
 
 
 def _marks(tokens: list[str]) -> list[tuple[int, int]]:
@@ -424,6 +431,7 @@ def _alone(text: str, flags: list[str], macros: Any, *, with_tokens: bool) -> Re
 
 
 def _alone_by_nvrtc(text: str) -> Result:
+    text = text.encode(errors="surrogateescape").decode(errors="replace")
     file = SourceFile("k.cu", _shown(text, with_includes=False))
     macros, wrong_names = _nvrtc_macros(text)
     unit = TranslationUnit.read({"k.cu": file}, ["k.cu"], _nothing, macros)
@@ -600,7 +608,7 @@ def _probe(file: SourceFile, strings: dict[tuple[str, int], tuple[str, str]]) ->
 
 
 def _by_nvrtc(source: str) -> tuple[dict[tuple[str, int], str] | None, str]:
-    with open_program(source.encode(errors="surrogateescape").decode("latin-1"), "k.cu", ()) as program:
+    with open_program(source.encode(errors="surrogateescape").decode(errors="replace"), "k.cu", ()) as program:
         taken, log = compile_program(program, ("-arch=compute_90", "-std=c++17", "-w"))
         if not taken:
             return None, log
@@ -608,7 +616,7 @@ def _by_nvrtc(source: str) -> tuple[dict[tuple[str, int], str] | None, str]:
     found = {}
     for one in _VARIABLE.finditer(ptx):
         data = bytes(int(number) for number in one[3].split(",")) if one[3] else b""
-        found[one[1], int(one[2])] = data.rstrip(b"\0").decode("latin-1")
+        found[one[1], int(one[2])] = data.rstrip(b"\0").decode(errors="replace")
     return found, log
 
 
