@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 

@@ -17,13 +17,13 @@ from hatch_cuda_kernels.compiler.toolchain import PARTS, curand, known_numbers, 
 from hatch_cuda_kernels.cpp import Expander, ExpansionError, MacroToken, SourceFile, lex_with_places, parse_definition
 from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.libraries import (
-    cpp20_names,
     header_of,
+    headers_in,
     is_host_call,
     is_torch_header,
     is_torch_name,
     standard_headers,
-    std_names,
+    words_in,
 )
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 
@@ -232,9 +232,13 @@ def _for_line(_: re.Match[str], found: Diagnostic) -> str:
 
 
 def _for_std(match: re.Match[str], _: Diagnostic) -> str:
-    header = std_names().get(match[1], "")
+    header = headers_in("standard", "std").get(match[1], "")
     known = f"add #include <{header}>" if header else ""
-    return "it is C++20's: write 'std: c++20' in the module's options" if match[1] in cpp20_names() else known
+    return (
+        "it is C++20's: write 'std: c++20' in the module's options"
+        if match[1] in words_in("standard", "sets", "cpp20")
+        else known
+    )
 
 
 def _for_int64(_: re.Match[str], found: Diagnostic) -> str:

@@ -35,8 +35,8 @@ from hatch_cuda_kernels.compiler.binary import (
 from hatch_cuda_kernels.compiler.job import Compiled, Finished
 from hatch_cuda_kernels.compiler.placement import without_descriptors
 from hatch_cuda_kernels.compiler.toolchain import load_nvjitlink, load_toolchain, nvjitlink_version, require_ptxas
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.names import found_names, normalize_name
 from hatch_cuda_kernels.options import assembler_flags
 from hatch_cuda_kernels.terminal import list_text
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.binary import Cubin, Ptx
     from hatch_cuda_kernels.compiler.job import CompileJob, FinishJob
+    from hatch_cuda_kernels.device_library import DeviceLibrary, LibraryKind
     from hatch_cuda_kernels.image import Kind, Symbol
-    from hatch_cuda_kernels.includes import DeviceLibrary, LibraryKind
     from hatch_cuda_kernels.options import NvrtcOptions
 
 _INPUT_TYPES: Final[dict[Kind | LibraryKind, str]] = {

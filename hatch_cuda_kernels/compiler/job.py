@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.key import cache_key, expressions, finish_key, source_digest
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.device_library import DeviceLibrary
     from hatch_cuda_kernels.execution_space import Declared, DeviceSource, SourceChange
     from hatch_cuda_kernels.image import Finisher, Kind, Symbol
-    from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.options import NvrtcOptions
 
     Job: TypeAlias = "CompileJob | FinishJob"

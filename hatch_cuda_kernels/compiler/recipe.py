@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob, FinishJob, Program
 from hatch_cuda_kernels.compiler.toolchain import load_device_runtime
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.execution_space import cut_sentence, owner_of
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.libraries import defines_constants
 from hatch_cuda_kernels.names import listed_module
 

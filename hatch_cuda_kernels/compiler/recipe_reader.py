@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from hatch_cuda_kernels.compiler.binary import parse_log
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space import UNMARKED, Place, SourceSet, as_device_pass, blame, cut_closure
-from hatch_cuda_kernels.includes import (
-    DEVICE_RUNTIME,
-    DeviceLibrary,
-    Project,
-    implied_headers,
-    read_closure,
-    with_headers,
-)
+from hatch_cuda_kernels.includes import Project, implied_headers, read_closure, with_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level
-    from hatch_cuda_kernels.includes import OuterHeaders, Readings
+    from hatch_cuda_kernels.includes import OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
 
 #: How much of a line is shown.
@@ -208,7 +202,7 @@ def _read_unit(  # noqa: PLR0913, PLR0917 - private
             shown = cut_closure(closure, cut, options.define)
         else:
             shown, passed = as_device_pass(closure, options, levels, passed or before)
-            shown = _with_implied(shown, passed, options, outer, project.readings)
+            shown = _with_implied(shown, passed, options, outer)
         whole = with_headers(shown, shown.cut.implied, outer)
         fresh = sorted({*whole.outside}.difference(shown.outside))
         own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
@@ -218,10 +212,10 @@ def _read_unit(  # noqa: PLR0913, PLR0917 - private
 
 
 def _with_implied(
-    closure: DeviceSource, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders, readings: Readings
+    closure: DeviceSource, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders
 ) -> DeviceSource:
     """Return a closure that tells which headers it uses without an include."""
     declarations = () if passed is None else (one for reading in passed.readings for one in reading)
     removed = {change.name for change in closure.changes if change.kind == "removed"}
-    implied = implied_headers(closure, declarations, removed, closure.cut.host_headers, options, outer, readings)
+    implied = implied_headers(closure, declarations, removed, closure.cut.host_headers, options, outer)
     return replace(closure, cut=closure.cut._replace(implied=implied))

@@ -26,11 +26,12 @@ from hatch_cuda_kernels.cpp.macros import (
     Macro,
     MacroTable,
     MacroToken,
+    leading_to,
     parse_define,
     parse_definition,
     texts_of,
 )
-from hatch_cuda_kernels.cpp.parser import ReadBefore, Reading, parse, read_alone
+from hatch_cuda_kernels.cpp.parser import Reading, parse, read_alone
 from hatch_cuda_kernels.cpp.spelling import find_closing, spell, split_at_commas
 from hatch_cuda_kernels.cpp.stream import (
     INCLUSION,
@@ -74,7 +75,6 @@ __all__ = [
     "Macro",
     "MacroTable",
     "MacroToken",
-    "ReadBefore",
     "Reading",
     "Run",
     "SourceFile",
@@ -92,6 +92,7 @@ __all__ = [
     "is_identifier",
     "is_literal",
     "is_number",
+    "leading_to",
     "lex",
     "lex_with_places",
     "parse",

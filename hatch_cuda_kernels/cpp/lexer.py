@@ -11,10 +11,10 @@ from bisect import bisect_right
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, islice, pairwise, zip_longest
 from sys import intern
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
 __all__ = ["Directive", "SourceFile", "UnbalancedError", "is_identifier", "is_literal", "is_number", "lex"]
 
@@ -196,6 +196,8 @@ class SourceFile:
         self.joined: Final = "".join(text[start:end] for start, end in islice(pairs, 0, None, 2))
         """The text with the lines joined that end in a backslash."""
         self._removed: Final = [0, *accumulate(end - start for start, end in cuts)]
+        self.memory: Final[dict[Hashable, Any]] = {}
+        """What readers of the text remember of it, each under a key of its own."""
         self._tokens: Final[dict[int, list[str]]] = {}
         self._words: Final[dict[int, frozenset[str]]] = {}
         self._starts: Final = [start for start, _ in cuts]

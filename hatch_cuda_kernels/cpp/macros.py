@@ -20,6 +20,7 @@ __all__ = [
     "Macro",
     "MacroTable",
     "MacroToken",
+    "leading_to",
     "parse_define",
     "parse_definition",
     "texts_of",
@@ -135,6 +136,21 @@ def _parse(text: str, file: str, offset: int) -> Macro | None:
     )
 
 
+def leading_to(words: Iterable[str], macros: Iterable[Macro]) -> frozenset[str]:
+    """Return the words, and those of some macros that may become one of them."""
+    users: dict[str, list[str]] = {}
+    for macro in macros:
+        for word in macro.words:
+            users.setdefault(word, []).append(macro.name)
+    found = {*words}
+    waiting = [*found]
+    while waiting:
+        fresh = {*users.get(waiting.pop(), ())} - found
+        found |= fresh
+        waiting += fresh
+    return frozenset(found)
+
+
 class MacroTable:
     """Which definitions of each macro hold at a time, which grows with each directive that is read.
 
@@ -153,6 +169,7 @@ class MacroTable:
         self._history: Final[dict[str, list[tuple[int, tuple[Macro | None, ...]]]]] = {}
         self._branches: Final[list[dict[str, tuple[Macro | None, ...]]]] = []
         self._names = -1, frozenset[str]()
+        self._definitions: Final[dict[Macro, None]] = {}
 
     @property
     def names(self) -> frozenset[str]:
@@ -180,7 +197,7 @@ class MacroTable:
 
     def definitions(self) -> Iterator[Macro]:
         """Yield every definition that was read so far."""
-        return (one for history in self._history.values() for _, found in history for one in found if one is not None)
+        return iter(self._definitions)
 
     def at(self, name: str, time: int) -> tuple[Macro | None, ...]:
         """Return the definitions that may hold at a time."""
@@ -216,6 +233,11 @@ class MacroTable:
             branch.setdefault(name, self.now(name))
         self.time += 1
         self._history.setdefault(name, []).append((self.time, found))
+
+    def define(self, macro: Macro) -> None:
+        """Let a definition hold from now on."""
+        self._definitions[macro] = None
+        self.set(macro.name, (macro,))
 
     def begin_branch(self) -> None:
         """Begin to read what may or may not be compiled."""

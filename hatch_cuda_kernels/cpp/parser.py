@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from hatch_cuda_kernels.cpp.declarations import Declaration
 from hatch_cuda_kernels.cpp.heads import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     #: Is told of each inclusion the scope in which it stands; False for one inside a declaration or a body.
     Included = Callable[[Inclusion, Declaration | None, bool], None]
 
-__all__ = ["ReadBefore", "Reading", "parse", "read_alone"]
+__all__ = ["Reading", "parse", "read_alone"]
 
 #: Keywords that begin nothing in an initialiser.
 _NOT_IN_VALUES: Final = frozenset({"operator", "requires"})
@@ -128,39 +128,32 @@ class _Way:
                 found.append((there, self._bracing.intersection(meant)))
         return tuple(found)
 
-
-class ReadBefore:
-    """What files declare, as they were read in other units."""
-
-    def __init__(self) -> None:
-        self._known: Final[dict[SourceFile, list[tuple[_Way, Reading]]]] = {}
-
-    def find(self, way: _Way) -> Reading | None:
-        """Return what a file declares that was read in the same way."""
-        for other, reading in self._known.get(way.visit.file, ()):
-            if other.shape == way.shape and other.meanings == way.meanings is not None:
-                return reading
+    def read_before(self) -> Reading | None:
+        """Return what the file declares, if it was read in the same way, maybe for another unit."""
+        for other, reading in self.visit.file.memory.get(_Way, ()):
+            if other.shape == self.shape and other.meanings == self.meanings is not None:
+                return cast("Reading", reading)
         return None
 
-    def add(self, way: _Way, reading: Reading) -> None:
-        """Note what a file declares."""
-        known = self._known.setdefault(way.visit.file, [])
-        if not known or way.meanings is not None:
-            known.append((way, reading))
+    def remember(self, reading: Reading) -> None:
+        """Remember what the file declares."""
+        known = self.visit.file.memory.setdefault(_Way, [])
+        if not known or self.meanings is not None:
+            known.append((self, reading))
 
 
 def parse(
-    unit: TranslationUnit, is_read: Callable[[str], bool] = lambda _: True, before: ReadBefore | None = None
+    unit: TranslationUnit, is_read: Callable[[str], bool] = lambda _: True
 ) -> tuple[list[Reading], frozenset[str]]:
     """Return what the files of a unit declare, and the names of files that stand inside declarations of others.
 
     Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for brackets without their
-    counterpart. What was read ``before`` is not read again.
+    counterpart.
     """
     fragments: set[str] = set()
     while True:
         try:
-            return _UnitParser(unit, fragments, is_read, before or ReadBefore()).read()
+            return _UnitParser(unit, fragments, is_read).read()
         except _FragmentError as error:
             fragments.update(error.names)
 
@@ -178,10 +171,7 @@ def read_alone(file: SourceFile) -> Iterator[Declaration]:
 class _UnitParser:
     """Reads the files of a unit, each in the scope in which it is included."""
 
-    def __init__(
-        self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool], before: ReadBefore
-    ) -> None:
-        self._before: Final = before
+    def __init__(self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
         self._unit: Final = unit
         self._fragments: Final = fragments
         self._is_read: Final = is_read
@@ -205,7 +195,7 @@ class _UnitParser:
         way = _Way(visit, self._unit.macros, self._bracing)
         names = {one.visit.file.name for one in way.inclusions}
         is_shared = scope is None and not is_root and names.isdisjoint(self._fragments)
-        known = self._before.find(way) if is_shared else None
+        known = way.read_before() if is_shared else None
         if known is not None:
             self._readings.append(known)
             yield from ((one.visit, None) for one in way.inclusions)
@@ -239,7 +229,7 @@ class _UnitParser:
                 raise _FragmentError([visit.file.name]) from error
             inclusions |= {id(found.visit): found.visit for found in stream.inclusions}
         if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
-            self._before.add(way, self._readings[-1])
+            way.remember(self._readings[-1])
         for key, inner in inclusions.items():
             if key in scopes and key not in inside:
                 yield inner, scopes[key]

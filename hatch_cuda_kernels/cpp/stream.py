@@ -12,7 +12,7 @@ from itertools import compress, product, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
-from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken
+from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, leading_to
 from hatch_cuda_kernels.cpp.unit import Inclusion, Run
 
 if TYPE_CHECKING:
@@ -92,19 +92,9 @@ class StreamToken(NamedTuple):
 
 def brace_macros(macros: MacroTable) -> frozenset[str]:
     """Return the macros that may become a brace, by any of their definitions."""
-    users: dict[str, list[str]] = {}
-    found: set[str] = set()
-    for macro in macros.definitions():
-        if any(token.text in {"{", "}"} for token in macro.body):
-            found.add(macro.name)
-        for word in macro.words:
-            users.setdefault(word, []).append(macro.name)
-    waiting = [*found]
-    while waiting:
-        fresh = {*users.get(waiting.pop(), ())} - found
-        found |= fresh
-        waiting += fresh
-    return frozenset(found)
+    known = [*macros.definitions()]
+    holding = {macro.name for macro in known if any(token.text in {"{", "}"} for token in macro.body)}
+    return leading_to(holding, known)
 
 
 class Stream:

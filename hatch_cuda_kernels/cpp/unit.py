@@ -240,10 +240,10 @@ class _UnitReader:
         if directive.word == "define":
             macro = parse_definition(directive, file)
             if macro is not None:
-                self._define(macro.name, macro)
+                self._unit.macros.define(macro)
         elif directive.word == "undef":
             for name in directive.texts[:1]:
-                self._define(name, None)
+                self._unit.macros.set(name, (None,))
         elif directive.word == "pragma" and directive.texts == ("once",):
             self._once[-1].add(file.name)
             self._open.add(file.name)
@@ -264,6 +264,3 @@ class _UnitReader:
             if directive.word == "import":
                 self._once[-1].add(name)
         return found
-
-    def _define(self, name: str, macro: Macro | None) -> None:
-        self._unit.macros.set(name, (macro,))

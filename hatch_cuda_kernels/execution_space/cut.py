@@ -20,7 +20,7 @@ from hatch_cuda_kernels.execution_space.marks import (
     is_constant,
     is_marked,
 )
-from hatch_cuda_kernels.libraries import holds_host_code
+from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -581,7 +581,11 @@ def _end(texts: Sequence[str], at: int, step: int, stops: str) -> int:
 
 def _is_registration(declaration: Declaration) -> bool:
     """Return whether a declaration is a library's macro with host code behind it."""
-    return declaration.kind == "unknown" and declaration.body is not None and holds_host_code(declaration.name)
+    return (
+        declaration.kind == "unknown"
+        and declaration.body is not None
+        and declaration.name in words_in("torch", "registration", "macros")
+    )
 
 
 def _is_anonymous(declaration: Declaration) -> bool:

@@ -27,14 +27,13 @@ from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_foreign_mark, is_marked
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
-    NVRTC_ONLY,
     brought_headers,
-    has_system_header,
     is_host_header,
     is_toolkit_macro,
     may_be_defined,
     nvcc_macros,
     shared_macros,
+    words_in,
 )
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
@@ -204,7 +203,7 @@ def _read_device_pass(
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in guards))
 
     unit = origin.read((*closure.pre_include, closure.program_name), macros)
-    readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT), origin.before)
+    readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
     passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
     passed.found = _cut(passed, levels, host_only)
     return passed
@@ -241,7 +240,9 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
 
 
 def _is_toolkits(name: str) -> bool:
-    return is_toolkit_macro(name) and name not in NVRTC_ONLY and not name.startswith("__GNUC")
+    return (
+        is_toolkit_macro(name) and name not in words_in("compilers", "nvrtc", "only") and not name.startswith("__GNUC")
+    )
 
 
 def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
@@ -289,7 +290,7 @@ def _with_probes(directive: Directive) -> tuple[list[MacroToken], bool]:
         is_probe = token.text in {"__has_include", "__has_include_next"} and at + 1 < len(tokens)
         end = next((end for end in range(at, len(tokens)) if tokens[end].text == ")"), at) if is_probe else at
         spelled = "".join(one.text for one in tokens[at + 1 : end + 1])
-        is_known = spelled.startswith("(<") and has_system_header(spelled[2:-2])
+        is_known = spelled.startswith("(<") and spelled[2:-2] in words_in("host", "system", "headers")
         found.append(MacroToken("1" if is_known else token.text + spelled, token.is_spaced))
         is_answered |= is_known
         at = end + 1

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.terminal import count_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hatch_cuda_kernels.includes import DeviceLibrary
+    from hatch_cuda_kernels.device_library import DeviceLibrary
 
 __all__ = [
     "NOT_CUT",

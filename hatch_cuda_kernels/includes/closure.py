@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
-
-from hatch_cuda_kernels.digest import sha256
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Directive, Edit, MacroTable, ReadBefore, SourceFile, TranslationUnit
-
-__all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "Closure", "DeviceLibrary", "LibraryKind", "Origin", "library_kind"]
+    from hatch_cuda_kernels.cpp import Directive, Edit, MacroTable, SourceFile, TranslationUnit
 
 
 class Origin(NamedTuple):
@@ -24,8 +19,6 @@ class Origin(NamedTuple):
     """What gives headers their names in memory."""
     targets: Mapping[str, Mapping[int, str]]
     """What directives include, by where they begin."""
-    before: ReadBefore | None = None
-    """What the project's files declare, as other sources read them."""
 
     def after(self, texts: Mapping[str, str]) -> Origin:
         """Return the same with some texts as they are now, whose directives spell the names in memory."""
@@ -80,43 +73,3 @@ class Closure:
     """Uses of ``__DATE__`` and its kin; no such source is compiled."""
     origin: Origin | None = field(default=None, compare=False, repr=False)
     """What it was made of, where it has just been read."""
-
-
-LibraryKind = Literal["archive", "cubin", "fatbin", "ltoir", "object file", "ptx"]
-
-#: CUDA's device runtime: kernels that launch kernels call it. It is the toolkit's; all other libraries are files.
-DEVICE_RUNTIME: Final = "cudadevrt"
-#: What a library holds, by the suffix of its file.
-LIBRARY_KINDS: Final[dict[str, LibraryKind]] = {
-    ".a": "archive",
-    ".cubin": "cubin",
-    ".fatbin": "fatbin",
-    ".ltoir": "ltoir",
-    ".o": "object file",
-    ".ptx": "ptx",
-}
-
-
-class DeviceLibrary(NamedTuple):
-    """One library."""
-
-    name: str
-    """As the manifest lists it: ``cudadevrt``, or a path in the project."""
-    data: bytes
-    version: str = ""
-    """The toolkit's, of its device runtime."""
-
-    @property
-    def kind(self) -> LibraryKind:
-        """What nvJitLink takes it for."""
-        return library_kind(self.name)
-
-    @property
-    def sha256(self) -> str:
-        """Digest of its bytes."""
-        return sha256(self.data).hexdigest()
-
-
-def library_kind(name: str) -> LibraryKind:
-    """Return what a library is by its name. Raises KeyError for a suffix that is not known."""
-    return "archive" if name == DEVICE_RUNTIME else LIBRARY_KINDS[posixpath.splitext(name)[1]]

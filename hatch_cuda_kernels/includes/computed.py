@@ -12,7 +12,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp import Expander, ExpansionError, Macro, MacroToken, is_identifier, is_literal
+from hatch_cuda_kernels.cpp import Expander, ExpansionError, Macro, MacroToken, is_identifier, is_literal, leading_to
 from hatch_cuda_kernels.includes.project import wandering
 from hatch_cuda_kernels.includes.texts import PROBES
 from hatch_cuda_kernels.libraries import is_toolkit_macro
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp import Directive
     from hatch_cuda_kernels.includes.texts import SourceText
-
-__all__ = ["MadeNames", "calls", "named_by_macros", "possible_spellings"]
 
 #: Stands for a word that nobody knows before the compile; a part of a longer word that is made with it.
 _WORD: Final = "hatch_cuda_kernels_unknown"
@@ -78,14 +76,14 @@ def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Mad
     for macro in (*define, *(macro for text in known for macro in text.definitions)):
         defined.setdefault(macro.name, {}).setdefault((macro.parameters, macro.is_variadic, macro.body), macro)
     definitions = {name: (*found.values(),) for name, found in defined.items()}
-    blame = _Blame({text.file.name: text for text in known})
+    by_name = {text.file.name: text for text in known}
     operands: dict[tuple[object, ...], _Operand] = {}
-    probing = _probing(definitions)
+    probing = leading_to(PROBES, (macro for found in definitions.values() for macro in found))
     for text in known:
         for directive in text.file.directives:
             for operand in _operands(text, directive, probing):
                 operands.setdefault((*(token.text for token in operand.tokens), operand.is_probe), operand)
-    found = [_Search(definitions, operand, blame).named() for operand in operands.values()]
+    found = [_Search(definitions, operand, by_name).named() for operand in operands.values()]
     return MadeNames(
         frozenset().union(*(one.names for one in found)),
         all(one.is_whole for one in found),
@@ -94,46 +92,13 @@ def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Mad
     )
 
 
-class _Blame:
-    """Says which macro text is to blame."""
-
-    def __init__(self, texts: Mapping[str, SourceText]) -> None:
-        self._texts: Final = texts
-
-    def __call__(self, place: str, macro: Macro | None) -> str:
-        if macro is None:
-            return _LEADS_OUT.format(place=place, what="what macros make of it")
-        text = "".join(f"{' ' * token.is_spaced}{token.text}" for token in macro.body)
-        if macro.file not in self._texts:
-            return _LEADS_OUT.format(
-                place=place, what=f"a macro names this header, and the option define {macro.name}={text}"
-            )
-        place = self._texts[macro.file].at(macro.offset)
-        return _LEADS_OUT.format(place=place, what=f"the macro text {text!r}")
-
-
-def _probing(definitions: Mapping[str, Sequence[Macro]]) -> frozenset[str]:
-    """Return the macros that lead to a probe."""
-    users: dict[str, list[str]] = {}
-    for name, found in definitions.items():
-        for word in frozenset().union(*(macro.words for macro in found)):
-            users.setdefault(word, []).append(name)
-    reached = {*PROBES}
-    waiting = [*PROBES]
-    while waiting:
-        fresh = {*users.get(waiting.pop(), ())} - reached
-        reached |= fresh
-        waiting += fresh
-    return frozenset(reached)
-
-
 def _operands(text: SourceText, directive: Directive, probing: frozenset[str]) -> Iterator[_Operand]:
     """Yield what of a directive names a header by macros."""
     is_include = directive.word in {"include", "include_next", "import"}
     if is_include and directive.texts and directive.texts[0][0] not in '"<':
         yield _Operand(_tokens(directive), text.at(directive.start), is_probe=False)
     elif directive.word in {"if", "elif"} and not probing.isdisjoint(directive.texts):
-        for part in calls(_tokens(directive)):
+        for part in _calls(_tokens(directive)):
             if any(token.text in probing for token in part) and not _is_spelled(part):
                 yield _Operand(part, text.at(directive.start), is_probe=True)
 
@@ -142,7 +107,7 @@ def _tokens(directive: Directive) -> tuple[MacroToken, ...]:
     return tuple(MacroToken(token.text, token.is_spaced) for token in directive.tokens())
 
 
-def calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
+def _calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
     """Yield the words of a condition outside the arguments of others, each with its own arguments."""
     at = 0
     while at < len(tokens):
@@ -172,10 +137,12 @@ def _is_spelled(part: Sequence[MacroToken]) -> bool:
 class _Search:
     """Expands one operand in all the ways in which the macros that it comes upon may be defined."""
 
-    def __init__(self, definitions: Mapping[str, Sequence[Macro]], operand: _Operand, blame: _Blame) -> None:
+    def __init__(
+        self, definitions: Mapping[str, Sequence[Macro]], operand: _Operand, texts: Mapping[str, SourceText]
+    ) -> None:
         self._definitions: Final = definitions
         self._operand: Final = operand
-        self._blame: Final = blame
+        self._texts: Final = texts
         self._left = _BUDGET
 
     def named(self) -> MadeNames:
@@ -200,7 +167,7 @@ class _Search:
                 return MadeNames(frozenset(names), is_whole=False, spelled=self._spelled(), problems=(problem,))
             for header in self._headers(made):
                 if header is not None and _leads_out(header):
-                    problems.append(self._blame(self._operand.place, self._culprit(chosen)))
+                    problems.append(self._blame(self._culprit(chosen)))
                 elif header is None or _WORD in header or " " in header:
                     is_whole = False
                 else:
@@ -249,9 +216,19 @@ class _Search:
             return
         for at, token in enumerate(made):
             if token.text in PROBES:
-                for part in calls(made[at:]):
+                for part in _calls(made[at:]):
                     yield _header(part[2:-1])
                     break
+
+    def _blame(self, macro: Macro | None) -> str:
+        """Say which macro's text leads out of the project."""
+        if macro is None:
+            return _LEADS_OUT.format(place=self._operand.place, what="what macros make of it")
+        text = _text(macro.body)
+        if macro.file in self._texts:
+            return _LEADS_OUT.format(place=self._texts[macro.file].at(macro.offset), what=f"the macro text {text!r}")
+        what = f"a macro names this header, and the option define {macro.name}={text}"
+        return _LEADS_OUT.format(place=self._operand.place, what=what)
 
     def _culprit(self, chosen: Mapping[str, Macro | None]) -> Macro | None:
         """Return the macro whose text begins a path that leads out, or leads up."""

@@ -9,17 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from hatch_cuda_kernels import libraries
-from hatch_cuda_kernels.cpp import (
-    Branches,
-    Inclusion,
-    InclusionError,
-    Run,
-    UnbalancedError,
-    is_identifier,
-)
+from hatch_cuda_kernels.cpp import Branches, Inclusion, InclusionError, Run, UnbalancedError, is_identifier
+from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, words_in
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -28,10 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Declaration, Directive, Item, SourceFile, TranslationUnit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
-    from hatch_cuda_kernels.includes.project import Readings
     from hatch_cuda_kernels.options import NvrtcOptions
-
-__all__ = ["implied_headers"]
 
 #: A qualified name: ``("std", "max")``. The first is empty for one of the global namespace; the last is ``(`` behind
 #: what is called.
@@ -45,15 +36,6 @@ _INCLUDES: Final = frozenset({"include", "include_next", "import"})
 _CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef"})
 #: Words before a name that qualify nothing.
 _NO_SCOPE: Final = frozenset({"and", "case", "co_return", "co_yield", "do", "else", "not", "or", "return", "throw"})
-#: What the same types are called besides: to give one the name again that the library's has is no error.
-_SAME: Final[Mapping[str, frozenset[str]]] = {
-    "uint": frozenset({"unsigned", "unsigned int", "uint32_t", "std :: uint32_t"}),
-    "uint32_t": frozenset({"unsigned", "unsigned int"}),
-    "ulong": frozenset({"unsigned long"}),
-    "ushort": frozenset({"unsigned short"}),
-    "uchar": frozenset({"unsigned char"}),
-    "u_char": frozenset({"unsigned char"}),
-}
 _WIDE: Final = frozenset({"int64_t", "uint64_t"})
 
 
@@ -64,7 +46,6 @@ def implied_headers(
     cut_headers: Collection[str],
     options: NvrtcOptions,
     outer: OuterHeaders,
-    readings: Readings,
 ) -> tuple[str, ...]:
     """Return the headers that a closure's project files use without an include, in the order to include them.
 
@@ -74,7 +55,7 @@ def implied_headers(
     if not outer.standard.names:
         return ()
     declared = _OwnNames.of(declarations)
-    uses = _Uses.of(closure, declared.aliases, options, readings)
+    uses = _Uses.of(closure, declared.aliases, options)
     wanted = _WantedHeaders(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
     if "register" in uses.found:
@@ -82,7 +63,7 @@ def implied_headers(
     if declared.has_long_long:
         names.add(_LONG_LONG)
     names = {name for name in names if name in outer.standard or not name.startswith(_OURS)}
-    first = (_LONG_LONG, *(libraries.global_names()[name] for name in libraries.renamed_functions()))
+    first = (_LONG_LONG, *(headers_in("standard", "global")[name] for name in libraries.renamed_functions()))
     return tuple(sorted(names, key=lambda name: (name not in first, name)))
 
 
@@ -128,14 +109,14 @@ class _OwnNames:
         if one.kind == "function" and "__global__" in one.words:
             self.kernels |= names
         if one.kind == "alias":
-            same = {name for name in names if self._is_same(one, name)}
+            same = {name for name in names & headers_in("standard", "global").keys() if self._is_same(one, name)}
             self.same |= same
             names -= same
         if one.kind == "function" and not _is_for_other_numbers(one):
             self.functions |= names
         elif one.kind in {"class", "enum", "alias"} or (one.kind == "variable" and not one.is_member):
             self.names |= names
-        if (scope := one.scope) and scope[0] in libraries.namespaces() and one.kind != "namespace":
+        if (scope := one.scope) and scope[0] in namespaces() and one.kind != "namespace":
             self.members |= {(scope[0], name) for name in names}
             self.entered |= {scope[:count] for count in range(1, len(scope) + 1)}
 
@@ -144,15 +125,15 @@ class _OwnNames:
         texts = [token.text for token in one.tokens if token.text not in {"typedef", "using", "=", ";", name}]
         if name in _WIDE and texts.count("long") == len(_WIDE):
             self.has_long_long |= any("RTC" in directive.operand for directive in one.stream.file.directives)
-        return " ".join(texts) in _SAME.get(name, ())
+        return " ".join((name, *texts)) in words_in("standard", "sets", "same")
 
 
 def _is_for_other_numbers(one: Declaration) -> bool:
     """Return whether a function is for double or Thrust's numbers only: many a project adds these to Torch's."""
     if one.parameters is None or not any(one.name in other.names for other in libraries.stand_in_headers() if other.by):
         return False
-    first = [token.text for token in one.tokens[one.parameters[0] + 1 : one.parameters[0] + 3]]
-    return first[:1] == ["double"] or first == ["thrust", "::"]
+    first = [token.text for token in one.tokens[one.parameters[0] + 1 : one.parameters[0] + 2]]
+    return not words_in("torch", "torch", "other_numbers").isdisjoint(first)
 
 
 class _WantedHeaders:
@@ -177,7 +158,7 @@ class _WantedHeaders:
 
     def standard(self) -> Iterator[str]:
         """Yield the standard headers."""
-        known, members = libraries.global_names(), libraries.std_names()
+        known, members = headers_in("standard", "global"), headers_in("standard", "std")
         asked = self._uses.asked if not self._cut_headers else ()  # one of these perhaps has them
         renamed = libraries.renamed_functions()
         is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
@@ -186,7 +167,7 @@ class _WantedHeaders:
         }  # have a name that means another type here
         own = {name for name in self._declared.same & known.keys() if known[name] in others}
         for name in (self._words & known.keys()) - own:
-            is_asked = name in asked and known[name] in libraries.unasked_headers()
+            is_asked = name in asked and known[name] in words_in("standard", "sets", "not_included")
             if not is_asked and not (is_own and name in renamed):
                 yield known[name]
         yield from (members[one[1]] for one in self._chains("std") if one[1] in members)
@@ -196,13 +177,16 @@ class _WantedHeaders:
 
     def toolkits(self) -> Iterator[str]:
         """Yield the headers of the toolkit's of names that nvcc, or an include that is cut, brings."""
-        members = libraries.std_names()
+        members = headers_in("standard", "std")
         asked = {one[2] for one in self._chains("cuda") if one[1] == "std" and one[2:]}  # by way of other names
-        standard = {members[name] for name in asked & members.keys()} & libraries.libcudacxx_headers()
+        standard = {members[name] for name in asked & members.keys()} & words_in("standard", "sets", "libcudacxx")
         names = {f"cuda/std/{name}" for name in standard}
-        tables = [libraries.implicit_names(), *([libraries.device_names()] if self._cut_headers else [])]
-        if any(name.startswith(("cub/", "thrust/")) for name in self._cut_headers):
-            tables.append(libraries.version_headers())
+        tables = [
+            headers_in("cuda", "implicit"),
+            *([headers_in("cuda", "device")] if self._cut_headers else []),
+        ]
+        if any(name.startswith(tuple(words_in("cuda", "sets", "tell_versions"))) for name in self._cut_headers):
+            tables.append(headers_in("cuda", "versions"))
         names |= {table[name] for table in tables for name in self._words & table.keys()}
         paths = [path for path, _ in self._closure.headers]
         return (name for name in names if not any(path.endswith(f"/{name}") for path in paths))
@@ -216,7 +200,7 @@ class _WantedHeaders:
         there = {
             *self._uses.outside.intersection(self._closure.outside),
             *self.toolkits(),
-            *(libraries.library_copies() & paths),
+            *(words_in("cuda", "copies", "headers") & paths),
         }
         there |= {name.rpartition("/")[2] for name in there}
         own = {name for name in declared.functions if ("", name) not in self._uses.found}
@@ -251,7 +235,7 @@ class _Uses:
     """Headers of others whose includes are not in a branch that is off."""
 
     @classmethod
-    def of(cls, closure: Closure, aliases: Mapping[str, Chain], options: NvrtcOptions, readings: Readings) -> _Uses:
+    def of(cls, closure: Closure, aliases: Mapping[str, Chain], options: NvrtcOptions) -> _Uses:
         uses = cls()
         origin = closure.origin
         assert origin is not None  # noqa: S101 - of all that was just read
@@ -261,16 +245,16 @@ class _Uses:
         except (UnbalancedError, InclusionError):  # NVRTC will refuse it
             return uses
         uses.outside.update(directive.header for _, directive in unit.unresolved)
-        uses._walk(unit, dict(aliases), readings)
+        uses._walk(unit, dict(aliases))
         return uses
 
-    def _walk(self, unit: TranslationUnit, aliases: dict[str, Chain], readings: Readings) -> None:
+    def _walk(self, unit: TranslationUnit, aliases: dict[str, Chain]) -> None:
         """Go through what is read, in order. Behind a branch that may be off, its includes do not count."""
         for macro in unit.macros.definitions():
             if macro.file.startswith(VIRTUAL_ROOT):
                 self.defined.add(macro.name)
                 meant = tuple(token.text for token in macro.body if token.text != "::")
-                if len(meant) > 1 and meant[0] in {"cuda", *libraries.namespaces()} and all(map(is_identifier, meant)):
+                if len(meant) > 1 and meant[0] in {"cuda", *namespaces()} and all(map(is_identifier, meant)):
                     aliases[macro.name] = meant
         for one in unit.conditions:
             if one.file.name.startswith(VIRTUAL_ROOT):
@@ -281,7 +265,7 @@ class _Uses:
             file, items, known = waiting[-1]
             item: Item | None = next(items, None)
             if isinstance(item, Run):
-                self._run(file, item.number, known, aliases, readings)
+                self._run(file, item.number, known, aliases)
             elif isinstance(item, Inclusion):
                 waiting.append((item.visit.file, iter(item.visit.items), known))
             elif isinstance(item, Branches):
@@ -289,12 +273,10 @@ class _Uses:
             else:
                 waiting.pop()
 
-    def _run(
-        self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain], readings: Readings
-    ) -> None:
+    def _run(self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain]) -> None:
         """Take notice of a run, and of the directive behind it."""
         if file.name.startswith(VIRTUAL_ROOT):
-            for use in readings.of(_uses_of_run, file, number, frozenset(aliases)):
+            for use in _uses_of_run(file, number, frozenset(aliases)):
                 meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
                 if meant not in self.found and not _is_included(meant, known):
                     self.found.add(meant)
@@ -303,7 +285,7 @@ class _Uses:
 
 
 def _is_included(use: str | Chain, known: Collection[str]) -> bool:
-    header = libraries.header_of_use(use)
+    header = header_of_use(use)
     return bool(header) and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
 
 
@@ -317,6 +299,9 @@ def _asked(directive: Directive) -> Iterator[str]:
 
 def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> frozenset[str | Chain]:
     """Return the uses of names that matter in a run, with what the directive behind it defines or asks."""
+    key = _uses_of_run, number, firsts
+    if key in file.memory:
+        return cast("frozenset[str | Chain]", file.memory[key])
     found = {*_uses_in(file.tokens(number), firsts)}
     for directive in file.directives[number : number + 1]:
         if directive.word == "define":
@@ -325,13 +310,14 @@ def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> froze
     while at is not None and file.directives[at].word in _CONDITIONS:  # all conditions of a group are asked at once
         found.update(_uses_in(file.directives[at].texts, firsts))
         at = file.groups.get(at)
-    return frozenset(found)
+    uses = file.memory[key] = frozenset(found)
+    return uses
 
 
 @lru_cache(maxsize=64)
 def _telling(firsts: frozenset[str]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Return the words that may ask for a header, those with which qualified names begin, and both."""
-    words, roots = libraries.telling_words(), libraries.namespaces() | firsts
+    words, roots = libraries.telling_words(), namespaces() | firsts
     return words, roots, words | roots
 
 

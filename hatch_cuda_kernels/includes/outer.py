@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.texts import SourceText
 
-__all__ = [
-    "NO_OUTER_HEADERS",
-    "STANDARD_FOLDER",
-    "Asked",
-    "OuterHeaders",
-    "PlainNames",
-    "StandardHeaders",
-    "packaged_standard_headers",
-    "with_headers",
-]
-
 AnyClosure = TypeVar("AnyClosure", bound="Closure")
 #: Where the standard headers of this package are, as the toolkit's folders are written.
 STANDARD_FOLDER: Final = str(Path(__file__).resolve().with_name("standard"))
@@ -119,12 +108,7 @@ def packaged_standard_headers() -> StandardHeaders:
 class PlainNames:
     """Which headers have to be in memory under plain names. The outcome is the same whatever comes first."""
 
-    def __init__(
-        self,
-        outer: OuterHeaders,
-        find: Callable[[str], str | None],
-        declared: Container[str],
-    ) -> None:
+    def __init__(self, outer: OuterHeaders, find: Callable[[str], str | None], declared: Container[str]) -> None:
         self._headers = outer.standard
         self._asks = outer.asks
         self._find = find

@@ -7,16 +7,13 @@ import os
 import posixpath
 import re
 from pathlib import Path
-from sys import intern
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
-
-__all__ = ["ProjectFiles", "Readings", "find_words", "normalize", "wandering"]
+    from collections.abc import Iterator, Mapping
 
 _Kind = Literal["file", "folder", "outside"]
 _OUTSIDE: Final = "outside"
@@ -178,26 +175,3 @@ def _add(folders: dict[str, dict[str, _Kind]], path: str, kind: _Kind) -> None:
     folders.setdefault(folder, {})[name] = kind
     if folder:
         _add(folders, folder, "folder")
-
-
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
-_T = TypeVar("_T")
-
-
-class Readings:
-    """Remembers what functions return whose arguments are all that their results depend on."""
-
-    def __init__(self) -> None:
-        self._made: Final[dict[tuple[Hashable, ...], object]] = {}
-
-    def of(self, read: Callable[..., _T], *about: Hashable) -> _T:
-        """Return what a function returns for some arguments, usually a text."""
-        key = (read, *about)
-        if key not in self._made:
-            self._made[key] = read(*about)
-        return cast("_T", self._made[key])
-
-
-def find_words(text: str) -> frozenset[str]:
-    """Return the words of a text, those of comments and literals among them."""
-    return frozenset(map(intern, {*_WORD.findall(text)}))

@@ -12,12 +12,11 @@ import posixpath
 from glob import has_magic
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cpp import Edited, SourceFile, parse_define
+from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, parse_define
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
 from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros, possible_spellings
-from hatch_cuda_kernels.includes.opening import once_in_source
 from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.project import normalize, wandering
 from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, parse_text
@@ -26,9 +25,6 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
-
-
-__all__ = ["read_closure"]
 
 
 def read_closure(  # noqa: PLR0913 - what modules state, and what they share
@@ -224,10 +220,9 @@ class _Reader:
             {**others, **{VIRTUAL_ROOT + path: self.text(path).file for path in self.done}},
             {VIRTUAL_ROOT + path: one.edits for path, one in self.done.items()},
             {VIRTUAL_ROOT + path: one.targets for path, one in self.done.items()},
-            self.project.before,
         )
         if start in self.wanted:
-            found.edits[program] = (*found.edits[program], *once_in_source(found.files[program]))
+            found.edits[program] = (*found.edits[program], *_once_in_source(found.files[program]))
         return found
 
     def shown(self, path: str, origin: Origin) -> str:
@@ -242,3 +237,18 @@ class _Reader:
         self.wanted.update(fresh)
         self._waiting += fresh
         return bool(fresh)
+
+
+def _once_in_source(file: SourceFile) -> tuple[Edit, ...]:
+    """Return how a source changes that its own headers include, so that its ``#pragma once`` counts.
+
+    NVRTC ignores it there.
+    """
+    first = file.directives[:1]
+    if not first or (first[0].word, first[0].texts) != ("pragma", ("once",)) or file.tokens(0):
+        return ()
+    end = len(file.text)
+    return (
+        Edit(first[0].start, first[0].end, "#if !__INCLUDE_LEVEL__"),
+        Edit(end, end, "\n#endif\n"),
+    )

@@ -12,19 +12,10 @@ from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp import (
-    Edit,
-    Edited,
-    Macro,
-    ReadBefore,
-    SourceFile,
-    is_identifier,
-    lex_with_places,
-    parse_definition,
-)
+from hatch_cuda_kernels.cpp import Edit, Edited, Macro, SourceFile, is_identifier, lex_with_places, parse_definition
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.includes.project import ProjectFiles, Readings, normalize, wandering
+from hatch_cuda_kernels.includes.project import ProjectFiles, normalize, wandering
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -32,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.cpp import Directive, Token
-
-__all__ = ["PROBES", "Include", "Project", "Renamed", "Renamer", "SourceText", "find_includes", "parse_text"]
 
 #: What asks whether a header is there.
 PROBES: Final = frozenset({"__has_include", "__has_include_next"})
@@ -209,8 +198,8 @@ def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
     if not text.isascii() and _NOT_UTF8.search(text):
         text, wrong = _readable(text)
         if wrong is not None:
-            offset = len(_bytes(text[:wrong]))
-            problem = f"byte 0x{_bytes(text[wrong])[0]:02x} at offset {offset} is not UTF-8; save the file as UTF-8"
+            offset = len(text[:wrong].encode(errors="surrogateescape"))
+            problem = f"byte 0x{data[offset]:02x} at offset {offset} is not UTF-8; save the file as UTF-8"
             line = text.count("\n", 0, wrong) + 1
             return SourceText(path, digest=digest, problems=(f"{path}:{line}: {problem}",), root=root)
     found = SourceText(path, text.removeprefix("\ufeff"), digest, root=root)
@@ -235,10 +224,6 @@ def _readable(text: str) -> tuple[str, int | None]:
             wrong = found.start()
         at = max(at, end)
     return "".join(pieces), wrong
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")
 
 
 class Renamed(NamedTuple):
@@ -345,7 +330,7 @@ class Renamer:
 class Project:
     """A project as it was when each of its folders and files was first asked for. Paths are relative and posix.
 
-    ``given`` texts, by path, stand in for files. ``readings`` are of any project, as of one with other given texts.
+    ``given`` texts, by path, stand in for files.
     """
 
     def __init__(
@@ -354,12 +339,8 @@ class Project:
         given: Mapping[str, str] | None = None,
         *,
         only: Mapping[str, str] | None = None,
-        readings: Readings | None = None,
     ) -> None:
         self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)
-        self.readings: Final = readings or Readings()
-        self.before: Final = ReadBefore()
-        """What files declare, as sources read them."""
         self._texts: Final[dict[str, SourceText]] = {}
         self._renamers: Final[dict[tuple[str, ...], Renamer]] = {}
         self._renamed: Final[dict[tuple[str, tuple[str, ...]], Renamed]] = {}
@@ -369,7 +350,7 @@ class Project:
         found = self._texts.get(path)
         if found is None:
             try:
-                found = self.readings.of(parse_text, path, self.files.read(path))
+                found = parse_text(path, self.files.read(path))
             except InputError as error:
                 found = SourceText(path, problems=(str(error),))
             self._texts[path] = found

@@ -4,7 +4,7 @@ from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.libraries.compilers import NVRTC_ONLY as NVRTC_ONLY
+    from hatch_cuda_kernels.libraries.compilers import macros_of_cccl as macros_of_cccl
     from hatch_cuda_kernels.libraries.compilers import macros_of_nvrtc as macros_of_nvrtc
     from hatch_cuda_kernels.libraries.compilers import may_be_defined as may_be_defined
     from hatch_cuda_kernels.libraries.compilers import nvcc_macros as nvcc_macros
@@ -12,21 +12,14 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.dispatch import as_declared as as_declared
     from hatch_cuda_kernels.libraries.dispatch import dispatched as dispatched
     from hatch_cuda_kernels.libraries.dispatch import returns_data as returns_data
-    from hatch_cuda_kernels.libraries.table import StandInHeader as StandInHeader
-    from hatch_cuda_kernels.libraries.table import Torch as Torch
     from hatch_cuda_kernels.libraries.table import boost_header as boost_header
     from hatch_cuda_kernels.libraries.table import brought_headers as brought_headers
-    from hatch_cuda_kernels.libraries.table import cpp20_names as cpp20_names
     from hatch_cuda_kernels.libraries.table import defines_constants as defines_constants
-    from hatch_cuda_kernels.libraries.table import device_names as device_names
-    from hatch_cuda_kernels.libraries.table import global_names as global_names
     from hatch_cuda_kernels.libraries.table import guessed_values as guessed_values
-    from hatch_cuda_kernels.libraries.table import has_system_header as has_system_header
     from hatch_cuda_kernels.libraries.table import header_of as header_of
     from hatch_cuda_kernels.libraries.table import header_of_use as header_of_use
+    from hatch_cuda_kernels.libraries.table import headers_in as headers_in
     from hatch_cuda_kernels.libraries.table import hides_mark as hides_mark
-    from hatch_cuda_kernels.libraries.table import holds_host_code as holds_host_code
-    from hatch_cuda_kernels.libraries.table import implicit_names as implicit_names
     from hatch_cuda_kernels.libraries.table import is_heavy_header as is_heavy_header
     from hatch_cuda_kernels.libraries.table import is_host_call as is_host_call
     from hatch_cuda_kernels.libraries.table import is_host_header as is_host_header
@@ -34,45 +27,33 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.table import is_toolkit_macro as is_toolkit_macro
     from hatch_cuda_kernels.libraries.table import is_torch_header as is_torch_header
     from hatch_cuda_kernels.libraries.table import is_torch_name as is_torch_name
-    from hatch_cuda_kernels.libraries.table import libcudacxx_headers as libcudacxx_headers
-    from hatch_cuda_kernels.libraries.table import library_copies as library_copies
     from hatch_cuda_kernels.libraries.table import namespaces as namespaces
     from hatch_cuda_kernels.libraries.table import own_functions as own_functions
     from hatch_cuda_kernels.libraries.table import renamed_functions as renamed_functions
-    from hatch_cuda_kernels.libraries.table import runtime_headers as runtime_headers
     from hatch_cuda_kernels.libraries.table import stand_in_headers as stand_in_headers
     from hatch_cuda_kernels.libraries.table import standard_headers as standard_headers
-    from hatch_cuda_kernels.libraries.table import std_names as std_names
     from hatch_cuda_kernels.libraries.table import std_templates as std_templates
     from hatch_cuda_kernels.libraries.table import telling_words as telling_words
     from hatch_cuda_kernels.libraries.table import torch as torch
     from hatch_cuda_kernels.libraries.table import torch_headers as torch_headers
     from hatch_cuda_kernels.libraries.table import torch_names as torch_names
-    from hatch_cuda_kernels.libraries.table import unasked_headers as unasked_headers
-    from hatch_cuda_kernels.libraries.table import version_headers as version_headers
+    from hatch_cuda_kernels.libraries.table import words_in as words_in
 
 #: The tables are asked where no C++ is read.
 __getattr__ = lazy(
     __name__,
     {
-        "compilers": ("NVRTC_ONLY", "macros_of_nvrtc", "may_be_defined", "nvcc_macros", "shared_macros"),
+        "compilers": ("macros_of_cccl", "macros_of_nvrtc", "may_be_defined", "nvcc_macros", "shared_macros"),
         "dispatch": ("as_declared", "dispatched", "returns_data"),
         "table": (
-            "StandInHeader",
-            "Torch",
             "boost_header",
             "brought_headers",
-            "cpp20_names",
             "defines_constants",
-            "device_names",
-            "global_names",
             "guessed_values",
-            "has_system_header",
             "header_of",
             "header_of_use",
+            "headers_in",
             "hides_mark",
-            "holds_host_code",
-            "implicit_names",
             "is_heavy_header",
             "is_host_call",
             "is_host_header",
@@ -81,21 +62,16 @@ __getattr__ = lazy(
             "is_torch_header",
             "is_torch_name",
             "stand_in_headers",
-            "libcudacxx_headers",
-            "library_copies",
             "namespaces",
             "own_functions",
             "renamed_functions",
-            "runtime_headers",
             "standard_headers",
-            "std_names",
             "std_templates",
             "telling_words",
             "torch",
             "torch_headers",
             "torch_names",
-            "unasked_headers",
-            "version_headers",
+            "words_in",
         ),
     },
 )

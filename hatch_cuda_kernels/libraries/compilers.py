@@ -8,43 +8,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cpp import UNKNOWN_VALUE, Macro, MacroTable, parse_define
 from hatch_cuda_kernels.libraries.table import is_toolkit_macro, table, telling_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-__all__ = ["NVRTC_ONLY", "macros_of_nvrtc", "may_be_defined", "nvcc_macros", "shared_macros"]
-
-#: nvcc lets gcc read directives, so these are for NVRTC's own preprocessor. ``__CUDACC_RTC__`` is not among them: what
-#: a source has for NVRTC is meant.
-NVRTC_ONLY: Final = frozenset(
-    {"__EDG__", "__EDG_VERSION__", "__CUDA_FTZ", "__CUDA_PREC_DIV", "__CUDA_PREC_SQRT", "__USE_FAST_MATH__"}
-)
-_PLAIN: Final = {"__CUDACC__": "1", "__CUDACC_RTC__": "1", "__LP64__": "1", "__STDC__": "1", "__STDC_HOSTED__": "1"}
-_UNKNOWN: Final = """
-    __CUDA_ARCH__ __CUDA_ARCH_LIST__ __CUDACC_VER_MAJOR__ __CUDACC_VER_MINOR__ __CUDACC_VER_BUILD__
-    __CUDA_API_VER_MAJOR__ __CUDA_API_VER_MINOR__ CUDART_VERSION __EXCEPTIONS
-    __host__ __device__ __global__ __constant__ __shared__ __managed__ __grid_constant__ __forceinline__
-    __launch_bounds__ __cluster_dims__ __align__ __builtin_align__ __annotate__
-    """.split()  # noqa: SIM905 - a list would take a line a word
-#: What other compilers, tools and systems define before the first line, and neither of these two does.
-_OTHERS: Final = """
-    __clang__ __clang_major__ __clang_minor__ __clang_patchlevel__ __apple_build_version__ __APPLE__ __MACH__
-    __APPLE_CC__ _WIN32 _WIN64 __WIN32__ _MSC_VER _MSC_FULL_VER _MSC_BUILD _MSVC_LANG __MINGW32__ __MINGW64__ __CYGWIN__
-    __DJGPP__ __INTEL_COMPILER __INTEL_LLVM_COMPILER __ICC __ICL __ECC __IBMC__ __IBMCPP__ __xlc__ __xlC__ __ibmxl__
-    __COMO__ __SUNPRO_C __SUNPRO_CC __PGI __PGIC__ __NVCOMPILER __OPEN64__ __PATHCC__ __HP_aCC __HP_cc __DECC
-    __DECCXX _CRAYC __OPENCL_VERSION__ __OPENCL_C_VERSION__ __METAL_VERSION__ __METAL_MACOS__ __METAL_IOS__ __HIP__
-    __HIPCC__ __HIP_DEVICE_COMPILE__ __SYCL_DEVICE_ONLY__ __ARMCC_VERSION __CC_ARM __ARMCOMPILER_VERSION __BORLANDC__
-    __CODEGEARC__ __DMC__ __WATCOMC__ __TURBOC__ __MWERKS__ __TINYC__ __EMSCRIPTEN__ __FreeBSD__ __NetBSD__ __OpenBSD__
-    __DragonFly__ __ANDROID__ __sun __sun__ __hpux _AIX __QNX__ __QNXNTO__ __VXWORKS__ __HAIKU__ __OS400__ __MVS__
-    __CDT_PARSER__ __INTELLISENSE__ __JETBRAINS_IDE__ __RESHARPER__ __clang_analyzer__ __DOXYGEN__ __CPPCHECK__
-    __powerpc__ __powerpc64__ __ppc__ __ppc64__ __PPC__ __PPC64__ __mips__ __sparc__ __ia64__ __s390__ __s390x__
-    """.split()  # noqa: SIM905 - a list would take a line a word
-#: What depends on the architecture or on options: whether it is defined, too.
-_PERHAPS: Final = ("__CUDA_ARCH_FEAT_", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__", "__cpp_", "__has_")
 
 
 @cache
@@ -64,10 +34,12 @@ def nvcc_macros() -> Mapping[str, tuple[Macro | None, ...]]:
 def shared_macros(std: str) -> Mapping[str, tuple[Macro | None, ...]]:
     """Return the macros that both define, for a version of C++ such as ``c++17``."""
     version = {"c++14": "201402L", "c++17": "201703L", "c++20": "202002L"}[std]
-    known = {**_PLAIN, "__cplusplus": version}
+    shared = table("compilers")["shared"]
+    known = {**dict.fromkeys(shared["plain"], "1"), "__cplusplus": version}
     found: dict[str, tuple[Macro | None, ...]] = {name: (parse_define(name, value),) for name, value in known.items()}
-    unknown = (*_UNKNOWN, *table("cuda")["macros"]["predefined"])
-    return found | dict.fromkeys(_OTHERS, (None,)) | {name: (_opaque(name),) for name in unknown}
+    absent = dict.fromkeys(table("compilers")["others"]["names"], (None,))
+    unknown = (*shared["unknown"], *table("cuda")["macros"]["predefined"])
+    return found | absent | {name: (_opaque(name),) for name in unknown}
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
@@ -83,9 +55,16 @@ def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> Macro
     )
 
 
+@cache
+def macros_of_cccl() -> Mapping[str, tuple[Macro | None, ...]]:
+    """Return the macros that CCCL's headers have where NVRTC compiles them; of one of several values, each."""
+    defined = table("compilers")["cccl"].items()
+    return {name.partition("(")[0]: tuple(parse_define(name, text) for text in texts) for name, texts in defined}
+
+
 def may_be_defined(name: str) -> bool:
     """Return whether an architecture or an option may define a macro of both compilers."""
-    return name.startswith(_PERHAPS)
+    return bool(name.startswith(table("compilers")["shared"]["perhaps"]))
 
 
 def _opaque(name: str, *, is_called: bool = False) -> Macro:

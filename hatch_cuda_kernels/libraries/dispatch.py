@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.libraries.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["as_declared", "dispatched", "returns_data"]
 
 _NUMBERS: Final = (["::", "Half"], ["::", "BFloat16"])
 
 
-@cache
-def _dispatch() -> dict[str, Any]:
-    return dict(table("torch")["dispatch"])
-
-
-def _types(found: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    return tuple(" ".join(words) for words in found)
-
-
 def returns_data(function: str) -> bool:
     """Return whether a function of tensors returns a pointer to its template argument."""
-    return function in _dispatch()["data"]
+    return function in table("torch")["dispatch"]["data"]
 
 
 def dispatched(macro: str, arguments: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
@@ -37,15 +26,15 @@ def dispatched(macro: str, arguments: Iterable[str]) -> tuple[str, tuple[str, ..
     lead, dispatches, rest = macro.partition("DISPATCH_")
     if not dispatches or (lead and not lead.endswith("_")) or rest.startswith("SWITCH"):
         return None
-    known = _dispatch()
+    known = table("torch")["dispatch"]
     is_torchs = lead in known["torchs"]
-    types = next((_types(types) for part, types in known["types"].items() if part in rest), None)
+    types = next((types for part, types in known["types"].items() if part in rest), None)
     if types is None and rest != "CASE":
         return None
     added = [one[not is_torchs] for name, one in known["added"].items() if name in rest.split("_")]
     plain = [word.removeprefix("k") for word in sorted({*arguments})]
     if is_torchs:
-        added += [kind for name, one in known["enumerators"].items() if name in plain for kind in _types(one)]
+        added += [kind for name, one in known["enumerators"].items() if name in plain for kind in one]
     else:
         added += [one[1] for name, one in known["added"].items() if name in {word.upper() for word in plain}]
     name = known["index" if "INDEX_TYPES" in rest else "scalar"][0]
@@ -54,7 +43,7 @@ def dispatched(macro: str, arguments: Iterable[str]) -> tuple[str, tuple[str, ..
 
 def as_declared(tokens: Sequence[str]) -> tuple[str, ...]:
     """Return template arguments with Torch's numbers as they are declared, and CUDA's types in place of their sums'."""
-    known = _dispatch()
+    known = table("torch")["dispatch"]
     found: list[str] = []
     at = 0
     while at < len(tokens):
@@ -65,7 +54,7 @@ def as_declared(tokens: Sequence[str]) -> tuple[str, ...]:
             end = [*tokens, ">"].index(">", at)
             inner = tuple(tokens[at + 2 : end])
             kind = inner[: inner.index(",")] if "," in inner else inner
-            found += kind if kind in known["own_sums"] else ("float",)
+            found += kind if " ".join(kind) in known["own_sums"] else ("float",)
             at = end + (3 if [*tokens[end + 1 : end + 3]] == ["::", "type"] else 1)
             continue
         found.append("c10" if text in {"at", "torch"} and follows in _NUMBERS else text)

@@ -12,54 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-__all__ = [
-    "StandInHeader",
-    "Torch",
-    "boost_header",
-    "brought_headers",
-    "cpp20_names",
-    "defines_constants",
-    "device_names",
-    "global_names",
-    "guessed_values",
-    "has_system_header",
-    "header_of",
-    "header_of_use",
-    "hides_mark",
-    "holds_host_code",
-    "implicit_names",
-    "is_heavy_header",
-    "is_host_call",
-    "is_host_header",
-    "is_library_header",
-    "is_toolkit_macro",
-    "is_torch_header",
-    "is_torch_name",
-    "libcudacxx_headers",
-    "library_copies",
-    "namespaces",
-    "own_functions",
-    "renamed_functions",
-    "runtime_headers",
-    "stand_in_headers",
-    "standard_headers",
-    "std_names",
-    "std_templates",
-    "table",
-    "telling_words",
-    "torch",
-    "torch_headers",
-    "torch_names",
-    "unasked_headers",
-    "version_headers",
-]
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Return a table, of which the texts are lists of words."""
+    """Return a table, of which the texts are lists of words, but for those that are in lists already."""
     with Path(__file__).with_name(f"{name}.toml").open("rb") as file:
         return {key: _words(value) for key, value in tomllib.load(file).items()}
 
@@ -68,71 +26,40 @@ def _words(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _words(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_words(one) for one in value]
+        return [_words(one) if isinstance(one, dict) else one for one in value]
     return tuple(value.split()) if isinstance(value, str) else value
 
 
-def _by_name(headers: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    return {name: header for header, names in headers.items() for name in names}
+@cache
+def words_in(name: str, *keys: str) -> frozenset[str]:
+    """Return the words of a list of a table."""
+    return frozenset(_at(name, keys))
 
 
 @cache
-def std_names() -> Mapping[str, str]:
-    """Return the members of namespace std, each with its header."""
-    return {name.removesuffix("+"): header for name, header in _by_name(table("standard")["std"]).items()}
+def headers_in(name: str, *keys: str) -> Mapping[str, str]:
+    """Return the names in the lists of a part of a table, each with its header."""
+    return {one: header for header, names in _at(name, keys).items() for one in names}
 
 
-@cache
-def cpp20_names() -> frozenset[str]:
-    """Return those members of std that no C++ before 20 has."""
-    return frozenset(name[:-1] for names in table("standard")["std"].values() for name in names if name[-1] == "+")
+def _at(name: str, keys: Sequence[str]) -> Any:
+    found: Any = table(name)
+    for key in keys:
+        found = found[key]
+    return found
 
 
 @cache
 def std_templates() -> frozenset[str]:
     """Return the class templates of std whose names hardly stand for anything else."""
-    known = table("standard")
-    traits = (name.removesuffix("+") for name in known["std"]["type_traits"])
-    return frozenset((*known["sets"]["templates"], *(name for name in traits if name.endswith(("_t", "_v")))))
-
-
-@cache
-def libcudacxx_headers() -> frozenset[str]:
-    """Return the headers of the standard library that libcu++ has, too."""
-    return frozenset(table("standard")["sets"]["libcudacxx"])
-
-
-@cache
-def global_names() -> Mapping[str, str]:
-    """Return the global names of the standard libraries, each with the header that nvcc includes by itself."""
-    return _by_name(table("standard")["global"])
-
-
-@cache
-def unasked_headers() -> frozenset[str]:
-    """Return the headers whose macros nvcc has only where a source includes them."""
-    return frozenset(table("standard")["sets"]["not_included"])
-
-
-@cache
-def implicit_names() -> Mapping[str, str]:
-    """Return the names of the toolkit's headers that nvcc includes by itself."""
-    return _by_name(table("cuda")["implicit"])
-
-
-@cache
-def device_names() -> Mapping[str, str]:
-    """Return the names of the toolkit's other headers for device code."""
-    return _by_name(table("cuda")["device"])
+    traits = (name for name in words_in("standard", "std", "type_traits") if name.endswith(("_t", "_v")))
+    return words_in("standard", "sets", "templates").union(traits)
 
 
 @cache
 def guessed_values() -> Mapping[str, tuple[str, ...]]:
     """Return what to try for template parameters, by what they are, and by what they are called."""
-    known = table("cuda")["guesses"]
-    return {
-        key: tuple(one if isinstance(one, str) else " ".join(one) for one in values) for key, values in known.items()
-    }
+    return {key: tuple(values) for key, values in table("cuda")["guesses"].items()}
 
 
 @cache
@@ -148,20 +75,6 @@ def renamed_functions() -> frozenset[str]:
     """Return the functions that NVRTC has otherwise than nvcc, for which this package's stand."""
     standard = table("standard")
     return frozenset(name for header in standard["sets"]["renamed"] for name in standard["global"][header])
-
-
-@cache
-def version_headers() -> Mapping[str, str]:
-    """Return the macros that tell the versions of CUB, Thrust and CCCL, each with its header."""
-    parts = ("", "MAJOR_", "MINOR_", "SUBMINOR_", "PATCH_")
-    known = table("cuda")["versions"].items()
-    return {f"{library}_{part}VERSION": header for library, (header,) in known for part in parts}
-
-
-@cache
-def runtime_headers() -> tuple[str, ...]:
-    """Return the names of the headers of CUDA's runtime, without those in folders."""
-    return tuple(table("cuda")["files"]["cudart"])
 
 
 class StandInHeader(NamedTuple):
@@ -199,12 +112,6 @@ def stand_in_headers() -> tuple[StandInHeader, ...]:
     return (*found, *brought)
 
 
-@cache
-def library_copies() -> frozenset[str]:
-    """Return the headers of the toolkit's host libraries that a project may have itself."""
-    return frozenset(table("cuda")["copies"]["headers"])
-
-
 class Torch(NamedTuple):
     """What is known of PyTorch's namespaces."""
 
@@ -232,15 +139,15 @@ class Torch(NamedTuple):
 def torch() -> Torch:
     """Return what is known of PyTorch's namespaces."""
     known = table("torch")["torch"]
-    headers = ("namespaces", "inner_namespaces", "objects", "complex", "complex_math")
+    others = ("namespaces", "inner_namespaces", "objects", "complex", "complex_math")
     return Torch(
         roots=frozenset(known["roots"]),
         passed=frozenset(known["passed"]),
         opened=tuple(map(_path, known["opened"])),
-        names={_path(name): header for name, header in _by_name(known["names"]).items()},
-        only_with={_path(name): header for name, header in _by_name(known["only_with"]).items()},
+        names={_path(name): header for name, header in headers_in("torch", "torch", "names").items()},
+        only_with={_path(name): header for name, header in headers_in("torch", "torch", "only_with").items()},
         complex_words=frozenset(known["complex_words"]),
-        **{name: known[name][0] for name in headers},
+        **{name: known[name][0] for name in others},
     )
 
 
@@ -301,9 +208,14 @@ def boost_header(name: str, cut_headers: frozenset[str]) -> str:
     return str(known["header"][0]) if not folders.isdisjoint(known["names"].get(name, ())) else ""
 
 
+def _global() -> tuple[Mapping[str, str], ...]:
+    """Return the names of the global namespace that standard libraries and the toolkit have, each with its header."""
+    return headers_in("standard", "global"), headers_in("cuda", "implicit"), headers_in("cuda", "device")
+
+
 def header_of(name: str) -> str | None:
     """Return the header that has a global name; None where none is known, or the host's alone has it."""
-    found = global_names().get(name) or device_names().get(name) or implicit_names().get(name)
+    found = next((one[name] for one in _global() if name in one), None)
     if found is not None:
         return found
     return next((one.by[0] if one.by else one.header for one in stand_in_headers() if name in one.names), None)
@@ -314,7 +226,7 @@ def telling_words() -> frozenset[str]:
     """Return the words that may ask for a header by themselves."""
     known = torch()
     tables: tuple[Iterable[str], ...] = (
-        *(global_names(), implicit_names(), device_names(), version_headers(), std_templates()),
+        *(*_global(), headers_in("cuda", "versions"), std_templates()),
         *(known.complex_words, ("register",), (path[-1] for path in known.names if path[:-1] in known.opened)),
         *(one.names for one in stand_in_headers()),
     )
@@ -331,10 +243,11 @@ def namespaces() -> frozenset[str]:
 def header_of_use(use: str | tuple[str, ...]) -> str:
     """Return the header that a word or a qualified name asks for, as far as it alone tells; empty for none."""
     if isinstance(use, str):
-        return global_names().get(use) or implicit_names().get(use) or device_names().get(use, "")
+        return next((one[use] for one in _global() if use in one), "")
+    members = headers_in("standard", "std")
     if use[:2] == ("cuda", "std"):
-        return f"cuda/std/{std_names().get(use[2], '')}" if use[2:] else ""
-    return std_names().get(use[1], "") if use[0] == "std" else "" if use[0] else header_of_use(use[1])
+        return f"cuda/std/{members.get(use[2], '')}" if use[2:] else ""
+    return members.get(use[1], "") if use[0] == "std" else "" if use[0] else header_of_use(use[1])
 
 
 @cache
@@ -350,11 +263,6 @@ def is_host_header(name: str, *, is_system: bool) -> bool:
     if slash and folder in table("host")["library"]["folders"]:
         return not _is_for_device(name)
     return (is_system and _patterns("system", "headers").fullmatch(name) is not None) or is_library_header(name)
-
-
-def has_system_header(name: str) -> bool:
-    """Return whether every host of nvcc's has a header that this package has none for."""
-    return name in table("host")["system"]["headers"]
 
 
 def _is_for_device(name: str) -> bool:
@@ -421,11 +329,6 @@ def hides_mark(word: str) -> bool:
     if any(word in one.get("marks", ()) for one in table("torch")["library"]):
         return True
     return word.isupper() and word.startswith(known["marks"]) and word not in known["unmarked"]
-
-
-def holds_host_code(macro: str) -> bool:
-    """Return whether what stands in braces behind a macro of a library is host code."""
-    return macro in table("torch")["registration"]["macros"]
 
 
 @cache

@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME, LIBRARY_KINDS, normalize
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LIBRARY_KINDS
+from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.manifest.kinds import Item, Kind, RefusedError, Spot, items_of, suggest, text, wrong_type
 from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.yaml_text import Scalar, Sequence, shorten

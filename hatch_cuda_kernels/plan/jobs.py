@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, choose_route
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, library_kind
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME, library_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

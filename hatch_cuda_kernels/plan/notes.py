@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
@@ -223,14 +224,17 @@ def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:
     return Problem(message, advice or "", f"{file}:{line}:{column}")
 
 
-def _unconditional_includes(text: str) -> Iterator[str]:
-    """Yield the headers that a text includes unconditionally; an include guard does not count as a condition."""
+@lru_cache(maxsize=4096)
+def _unconditional_includes(text: str) -> tuple[str, ...]:
+    """Return the headers that a text includes unconditionally; an include guard does not count as a condition."""
     depth = guard = 0
+    found: list[str] = []
     for directive in SourceFile("", text).directives:
         if directive.word == "include" and depth <= guard and (name := _SPELLED.match(directive.operand)):
-            yield name[1]
+            found.append(name[1])
         elif directive.word == "endif":
             depth -= 1
         elif directive.word in {"if", "ifdef", "ifndef"}:
             guard = guard or int(not depth and directive.word == "ifndef")
             depth += 1
+    return tuple(found)

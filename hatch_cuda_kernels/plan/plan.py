@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import CompileJob, FinishJob, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.device_library import DeviceLibrary
     from hatch_cuda_kernels.execution_space import Declared, SourceSet
-    from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
     from hatch_cuda_kernels.store import LaunchRule
 

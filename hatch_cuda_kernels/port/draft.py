@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cpp import lex
-from hatch_cuda_kernels.libraries import device_names, guessed_values, torch
+from hatch_cuda_kernels.libraries import guessed_values, headers_in, torch
 from hatch_cuda_kernels.port.sites import words
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _headers(texts: Sequence[str]) -> Iterator[str]:
     """Yield the headers that declare the types of instances."""
     for at, text in enumerate(texts):
         is_torchs = at > 1 and texts[at - 1] == "::" and texts[at - 2] in torch().roots
-        header = torch().names.get((text,)) if is_torchs else device_names().get(text)
+        header = torch().names.get((text,)) if is_torchs else headers_in("cuda", "device").get(text)
         if header is not None:
             yield header
 

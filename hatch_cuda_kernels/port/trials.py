@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler import is_for_device, lacks_device_runtime, read_device_passes, undefined_symbols
 from hatch_cuda_kernels.compiler.binary import Diagnostic, bad_names, demangled, linkage_of_object, parse_log
 from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, lex, read_alone
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, SourceSet, blame
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.pool import OutOfTimeError, run_isolated
 from hatch_cuda_kernels.port.sites import launches

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import Recipe, Unit
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.device_library import DeviceLibrary
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.includes import DeviceLibrary
     from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.manifest import FRONT_ENDS
 from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions

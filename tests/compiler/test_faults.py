@@ -13,7 +13,7 @@ from hatch_cuda_kernels.compiler.finish import target_faults
 from hatch_cuda_kernels.compiler.job import Program
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.libraries import cpp20_names, device_names, global_names, implicit_names, std_names
+from hatch_cuda_kernels.libraries import headers_in, words_in
 from hatch_cuda_kernels.options import NvrtcOptions
 
 NOTHING = Program(source="", name="", headers=(), pre_include=(), outside=(), computed=())
@@ -56,7 +56,10 @@ def test_a_name_without_its_header(source, header):
 
 BRINGS = [
     pytest.param(header, [name for name in names if names[name] == header], scope, marks=HEAVY.get(header, ()))
-    for names, scope in (({**global_names(), **device_names(), **implicit_names()}, ""), (std_names(), "std"))
+    for names, scope in (
+        ({**headers_in("standard", "global"), **headers_in("cuda", "device"), **headers_in("cuda", "implicit")}, ""),
+        (headers_in("standard", "std"), "std"),
+    )
     for header in dict.fromkeys(names.values())
 ]
 
@@ -67,7 +70,15 @@ def test_headers_bring_what_is_said_of_them(header, names, scope):
     tests = "\n".join(
         f"#ifndef {name}\nnamespace n{number} {{ using {scope}::{name}; }}\n#endif"
         for number, name in enumerate(names)
-        if name not in {"chrono", "filesystem", "numbers", "placeholders", "this_thread", *cpp20_names()}
+        if name
+        not in {
+            "chrono",
+            "filesystem",
+            "numbers",
+            "placeholders",
+            "this_thread",
+            *words_in("standard", "sets", "cpp20"),
+        }
     )
     if header in {"cub/cub.cuh", "cooperative_groups.h", "mma.h"}:
         tests = ""  # namespaces

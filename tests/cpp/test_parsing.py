@@ -147,3 +147,29 @@ def test_edits_keep_lines_and_directives():
     new = Edited(SourceFile("k.cu", text), editor.edits()["k.cu"])
     assert new.text == "int f() ;\n#define N 1\n  \n\nint last;\n"
     assert text[new.original(5, 4) :] == "last;\n"
+
+
+def _of_header(header, text):
+    """Return how a header is read for a source."""
+    files = {"a.h": header, "k.cu": SourceFile("k.cu", text)}
+    unit = TranslationUnit.read(files, ["k.cu"], lambda _file, directive, _macros: [directive.header], MacroTable({}))
+    return next(reading for reading in parse(unit)[0] if reading.stream.file is header)
+
+
+def test_a_header_is_read_once_for_sources_that_read_it_alike():
+    """A macro that it uses, or that ``##`` makes of its words, makes it another text; others do not."""
+    header = SourceFile("a.h", "int X;\n")
+    first = _of_header(header, '#define X x\n#include "a.h"\n')
+    assert _of_header(header, '#define Y y\n#define X x\n#include "a.h"\n') is not first  # this X stands elsewhere
+    assert _of_header(header, '#define X x\n#include "a.h"\nint Y;\n') is first
+    assert [one.name for one in _of_header(header, '#define X z\n#include "a.h"\n')] == ["z"]
+    made = SourceFile("a.h", "#define JOIN(a) a##1\nint JOIN(v);\n")
+    assert [one.name for one in _of_header(made, '#include "a.h"\n')] == ["v1"]
+    assert [one.name for one in _of_header(made, '#define v1 w\n#include "a.h"\n')] == ["w"]
+
+
+def test_a_header_is_read_by_the_branches_that_count():
+    """A condition that a source decides is part of how a header is read."""
+    header = SourceFile("a.h", "#ifdef A\nint x;\n#else\nint y;\n#endif\n")
+    assert [one.name for one in _of_header(header, '#define A\n#include "a.h"\n')] == ["x"]
+    assert [one.name for one in _of_header(header, '#include "a.h"\n')] == ["y"]

@@ -9,7 +9,7 @@ import pytest
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
-from hatch_cuda_kernels.libraries import global_names, std_names
+from hatch_cuda_kernels.libraries import headers_in
 from hatch_cuda_kernels.manifest import parse_manifest
 
 KERNEL = "__global__ void k(int* s) {{ s[0] = {}; }}\n"
@@ -311,10 +311,16 @@ def test_none_without_standard_headers(tmp_path):
 
 def test_every_name_is_in_its_header(tmp_path):
     """Each header that a name brings declares or defines it."""
-    assert {*global_names().values(), *std_names().values()} <= packaged_standard_headers().names
-    lines = [f"#ifndef {name}\n{_use(name, number)}\n#endif\n" for number, name in enumerate(global_names())]
+    assert {
+        *headers_in("standard", "global").values(),
+        *headers_in("standard", "std").values(),
+    } <= packaged_standard_headers().names
+    lines = [
+        f"#ifndef {name}\n{_use(name, number)}\n#endif\n"
+        for number, name in enumerate(headers_in("standard", "global"))
+    ]
     namespaces = {"chrono", "filesystem", "numbers", "placeholders", "this_thread"}
-    named = std_names().keys() - namespaces - {"uncaught_exception"}  # which C++20 removed
+    named = headers_in("standard", "std").keys() - namespaces - {"uncaught_exception"}  # which C++20 removed
     lines += [f"namespace n_{name} {{ using std::{name}; }}\n" for name in sorted(named)]
     lines += [f"namespace n_{name} = std::{name};\n" for name in sorted(namespaces)]
     _, manifest = closure(tmp_path, "".join([*lines, KERNEL.format("1")]), std="c++20", host_code="keep")

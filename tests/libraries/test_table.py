@@ -19,12 +19,12 @@ from hatch_cuda_kernels.libraries.table import table
 def test_every_header_is_there():
     """In this package, or in the toolkit; of what is left out, in this package."""
     named = {
-        *libraries.std_names().values(),
-        *libraries.global_names().values(),
-        *libraries.implicit_names().values(),
-        *libraries.device_names().values(),
-        *libraries.version_headers().values(),
-        *(f"cuda/std/{name}" for name in libraries.libcudacxx_headers()),
+        *libraries.headers_in("standard", "std").values(),
+        *libraries.headers_in("standard", "global").values(),
+        *libraries.headers_in("cuda", "implicit").values(),
+        *libraries.headers_in("cuda", "device").values(),
+        *libraries.headers_in("cuda", "versions").values(),
+        *(f"cuda/std/{name}" for name in libraries.words_in("standard", "sets", "libcudacxx")),
     }
     folders = [Path(folder) for folder in load_toolchain().include_dirs]
     ours = packaged_standard_headers()
@@ -53,9 +53,9 @@ def test_the_names_are_those_that_a_header_declares(one):
 def test_names_of_two_headers_are_none():
     """A name has one header; what a library's left-out header brings is no name of the toolkit's own headers."""
     tables = [
-        libraries.global_names(),
-        libraries.implicit_names(),
-        libraries.device_names(),
+        libraries.headers_in("standard", "global"),
+        libraries.headers_in("cuda", "implicit"),
+        libraries.headers_in("cuda", "device"),
         *(dict.fromkeys(one.names, one.header) for one in libraries.stand_in_headers()),
     ]
     names = [name for one in tables for name in one]

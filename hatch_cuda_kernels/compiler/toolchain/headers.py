@@ -32,9 +32,10 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     wheel_of,
     wheels_in,
 )
-from hatch_cuda_kernels.cpp import Directive, UnbalancedError, evaluate, parse_define
+from hatch_cuda_kernels.cpp import Directive, UnbalancedError, evaluate
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked
+from hatch_cuda_kernels.libraries import macros_of_cccl, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -54,32 +55,9 @@ _HIDDEN: Final = "!"
 #: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
+#: What names of compilers become, only one of which CCCL's headers find to be true.
 _COMPILER: Final = "hatch_cuda_kernels_compiler_"
-_CUDA_COMPILER: Final = "hatch_cuda_kernels_cuda_compiler_"
-#: What NVRTC and CCCL define where NVRTC compiles it, by the time that it asks, and how CCCL's headers ask for the
-#: compiler, only one of whose names is true, and for what it has: NVRTC has neither a host's standard library nor
-#: exceptions. Whether ``__NVCC__`` is defined is not for this to say.
-_DEFINED: Final = {
-    "__CUDACC_RTC__": ("1",),
-    "__CUDACC__": ("1",),
-    "__cplusplus": ("201402L", "201703L", "202002L", "202302L"),
-    "_CCCL_NO_EXCEPTIONS": ("1",),
-    "_CCCL_HAS_THREAD_API_CUDA": ("1",),
-    "_LIBCUDACXX_HAS_THREAD_API_CUDA": ("1",),
-    "_LIBCUDACXX_LITTLE_ENDIAN": ("1",),
-    "_CCCL_COMPILER(x)": (f"{_COMPILER}##x",),
-    f"{_COMPILER}NVRTC": ("1",),
-    "_CCCL_CUDA_COMPILER(x)": (f"{_CUDA_COMPILER}##x",),
-    "_CCCL_HOST_STD_LIB(x)": ("0",),
-    "_CCCL_HOSTED()": ("0",),
-    "_CCCL_HOSTJIT()": ("0",),
-    "_CCCL_HAS_EXCEPTIONS()": ("0",),
-    "_CCCL_FREESTANDING()": ("1",),
-}
-_OTHERS: Final = frozenset({f"{_CUDA_COMPILER}CLANG", f"{_CUDA_COMPILER}NVHPC"})
-_KNOWN: Final[dict[str, tuple[Macro | None, ...]]] = {
-    name.partition("(")[0]: tuple(parse_define(name, text) for text in texts) for name, texts in _DEFINED.items()
-}
+_OTHERS: Final = frozenset({"hatch_cuda_kernels_cuda_compiler_CLANG", "hatch_cuda_kernels_cuda_compiler_NVHPC"})
 
 
 class Part(NamedTuple):
@@ -119,9 +97,7 @@ def part_files(name: str) -> tuple[str, ...]:
 
 def _named(name: str) -> tuple[str, ...]:
     """Return those of a part's files that only their names tell from those of others."""
-    from hatch_cuda_kernels.libraries import runtime_headers  # where wheels list their files, nobody asks
-
-    return runtime_headers() if name == "cudart" else ()
+    return tuple(sorted(words_in("cuda", "files", "cudart"))) if name == "cudart" else ()
 
 
 #: What brings the parts; a folder of wheels may have those of either CUDA major.
@@ -300,8 +276,8 @@ class _Scan:
 def _readers() -> list[str]:
     """Return the files of the code that reads headers, each with its state: another version of it reads them anew."""
     package = Path(__file__).parents[2]
-    folders = (package / "cpp", package / "includes", Path(__file__).parent)
-    files = [path for folder in folders for path in folder.glob("*.py")]
+    folders = (package / "cpp", package / "includes", package / "libraries", Path(__file__).parent)
+    files = [path for folder in folders for path in folder.glob("*") if path.is_file()]
     return [f"{path}: {file_state(path)}" for path in sorted(files)]
 
 
@@ -371,5 +347,5 @@ def _holds(word: str, operand: str) -> bool | None:
 
 
 def _look_up(name: str) -> tuple[Macro | None, ...]:
-    is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in _KNOWN)
-    return (None,) if is_other else _KNOWN.get(name, ())
+    is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in macros_of_cccl())
+    return (None,) if is_other else macros_of_cccl().get(name, ())

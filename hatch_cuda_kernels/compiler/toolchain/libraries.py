@@ -35,8 +35,8 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     record_digest,
     site_of,
 )
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
-from hatch_cuda_kernels.includes import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.threads import keep_sigint_handler
 from hatch_cuda_kernels.versions import release_of, version_text
 

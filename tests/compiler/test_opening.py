@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.includes import ONCE, named_headers, read_opening
+from hatch_cuda_kernels.compiler.precompiled import ONCE, named_headers, read_opening
 
 SYSTEM_HEADER = """#if defined(GCC)
 #  pragma GCC system_header
