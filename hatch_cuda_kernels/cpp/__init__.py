@@ -15,7 +15,6 @@ from hatch_cuda_kernels.cpp.lexer import (
     UnbalancedError,
     is_identifier,
     is_literal,
-    is_number,
     lex,
     lex_with_places,
 )
@@ -34,12 +33,9 @@ from hatch_cuda_kernels.cpp.macros import (
 from hatch_cuda_kernels.cpp.parser import Reading, parse, read_alone
 from hatch_cuda_kernels.cpp.spelling import find_closing, spell, split_at_commas
 from hatch_cuda_kernels.cpp.stream import (
-    INCLUSION,
-    Cursor,
     Stream,
     StreamToken,
     TextError,
-    brace_macros,
     closes_captures,
 )
 from hatch_cuda_kernels.cpp.unit import (
@@ -49,7 +45,6 @@ from hatch_cuda_kernels.cpp.unit import (
     InclusionError,
     Run,
     TranslationUnit,
-    Visit,
 )
 
 if TYPE_CHECKING:
@@ -57,11 +52,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLASS_KEYS",
-    "INCLUSION",
     "UNKNOWN_VALUE",
     "Branches",
     "Condition",
-    "Cursor",
     "Declaration",
     "Declarator",
     "Directive",
@@ -84,14 +77,11 @@ __all__ = [
     "Token",
     "TranslationUnit",
     "UnbalancedError",
-    "Visit",
-    "brace_macros",
     "closes_captures",
     "evaluate",
     "find_closing",
     "is_identifier",
     "is_literal",
-    "is_number",
     "leading_to",
     "lex",
     "lex_with_places",

@@ -231,14 +231,6 @@ class SourceFile:
         """Return the column, from 0, of an offset."""
         return offset - self._line_starts[self.line(offset) - 1]
 
-    def offset(self, line: int, column: int) -> int:
-        """Return the offset of a column, from 0, of a line, from 1; no further than the line's end."""
-        starts = self._line_starts
-        if line > len(starts):
-            return len(self.text)
-        end = starts[line] - 1 if line < len(starts) else len(self.text)
-        return min(starts[line - 1] + column, end)
-
     def at(self, offset: int) -> str:
         """Return ``name:line``."""
         return f"{self.name}:{self.line(offset)}"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp import Edit
+from hatch_cuda_kernels.cpp import Edit, find_closing
+from hatch_cuda_kernels.execution_space.marks import behind_brackets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.cpp import Declaration, Editor, StreamToken
+    from hatch_cuda_kernels.cpp import Declaration, Editor
 
 __all__ = ["align_class", "align_member"]
 
@@ -42,7 +43,7 @@ def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> N
             editor.replace(tokens[first:last], _edit(declaration, _aligned(texts, is_weak=is_weak)))
     last = close + 1
     while last < len(tokens) and tokens[last].text in {*_ATTRIBUTES, "["}:
-        last = _behind_group(tokens, last if tokens[last].text == "[" else last + 1)
+        last = behind_brackets(tokens, last + (tokens[last].text != "["))
     if last > close + 1:
         texts = [token.text for token in tokens[close + 1 : last]]
         moved = " ".join(texts) if is_packed else _aligned(texts, is_weak=is_weak)
@@ -73,7 +74,7 @@ def _attributes(declaration: Declaration) -> list[tuple[int, int]]:
     """Return where attributes begin and end in a head."""
     tokens = declaration.tokens
     starts = [at for at in declaration.head if tokens[at].text in _ATTRIBUTES]
-    return [(at, _behind_group(tokens, at + 1)) for at in starts]
+    return [(at, behind_brackets(tokens, at + 1)) for at in starts]
 
 
 def _aligned(texts: Sequence[str], *, is_weak: bool) -> str:
@@ -86,31 +87,17 @@ def _edit(declaration: Declaration, text: str) -> Edit:
     return Edit(0, 0, text, "attribute", "::".join((*filter(None, declaration.qualifier), declaration.name)))
 
 
-def _behind_group(tokens: Sequence[StreamToken], at: int) -> int:
-    """Return the index behind the brackets that open at a token."""
-    depth = 0
-    while at < len(tokens):
-        depth += (tokens[at].text in "([") - (tokens[at].text in ")]")
-        at += 1
-        if not depth:
-            break
-    return at
-
-
 def _without_alignments(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the tokens of attributes without alignments, and these: ``aligned`` alone is 16, as with GCC."""
     rest: list[str] = []
     found: list[str] = []
     at = 0
     while at < len(texts):
-        text, first = texts[at], at
-        at += 1
-        if text not in _ALIGNMENTS:
-            rest.append(text)
+        first, at = at, at + 1
+        if texts[first] not in _ALIGNMENTS:
+            rest.append(texts[first])
             continue
-        depth = 0
-        while at < len(texts) and (depth or texts[at] == "("):
-            depth += (texts[at] == "(") - (texts[at] == ")")
-            at += 1
+        if texts[at : at + 1] == ["("]:
+            at = (find_closing(texts, at) or at) + 1
         found.append(" ".join(texts[first + 2 : at - 1]) or "16")
     return ([] if {*rest} <= {*"(),", "__attribute__"} else rest), found

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, is_identifier
+from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, is_identifier, split_at_commas
 from hatch_cuda_kernels.execution_space.alignments import align_class, align_member
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
@@ -510,21 +510,10 @@ def _parameters(declaration: Declaration) -> tuple[str, ...]:
     if declaration.parameters is None:
         return ()
     first, last = declaration.parameters
-    found: list[list[str]] = [[]]
-    depth, is_default = 0, False
-    for token in declaration.tokens[first + 1 : last]:
-        text = token.text
-        depth += (text in "([{<") - (text in ")]}>")
-        if text == "," and not depth:
-            found.append([])
-            is_default = False
-            continue
-        is_default |= text == "=" and not depth
-        if not is_default:
-            found[-1].append(text)
+    parts = split_at_commas([token.text for token in declaration.tokens[first + 1 : last]])
     if declaration.template is not None:
-        return ("",) * len(found)
-    return tuple(" ".join(_without_name(one)) for one in found if one != ["void"])
+        return ("",) * len(parts)
+    return tuple(" ".join(_without_name([*takewhile("=".__ne__, one)])) for one in parts if one != ("void",))
 
 
 def _may_be(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

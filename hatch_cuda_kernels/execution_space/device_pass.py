@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp import (
     Edit,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
     from hatch_cuda_kernels.execution_space.cut import Level, Place
-    from hatch_cuda_kernels.execution_space.device_source import ChangeKind
     from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -79,7 +78,7 @@ class DevicePass:
                     SourceChange(
                         name.removeprefix(VIRTUAL_ROOT),
                         self.files[name].line(edit.start),
-                        cast("ChangeKind", edit.reason),
+                        edit.reason,
                         edit.name,
                     )
                     for name, edits in self.found.edits.items()

@@ -6,7 +6,7 @@ import difflib
 import json
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_CUT",
-    "ChangeKind",
     "ClosureCut",
     "DeviceSource",
     "SourceChange",
@@ -30,6 +29,7 @@ __all__ = [
     "owner_of",
 ]
 
+#: What is done, by the kind of change: ``removed`` by NVRTC's word or the user's; the last six are of what stays.
 _TEXTS: Final = {
     "body": "the body of {} is cut",
     "value": "the value of {} is cut",
@@ -45,24 +45,6 @@ _TEXTS: Final = {
     "condition": "the condition {} is decided as for nvcc",
     "pragma": "{} is spelled with _Pragma",
 }
-#: ``removed``: by NVRTC's word or the user's. The last six: what stays, changed.
-ChangeKind: TypeAlias = Literal[
-    "body",
-    "value",
-    "definition",
-    "instantiation",
-    "include",
-    "variable",
-    "removed",
-    "mark",
-    "throw",
-    "attribute",
-    "constant",
-    "condition",
-    "pragma",
-]
-
-
 #: Why something goes, by the kind of change.
 _REASONS: Final = {
     **dict.fromkeys(("body", "value", "definition", "instantiation", "variable"), "has no device mark"),
@@ -77,7 +59,8 @@ class SourceChange(NamedTuple):
     path: str
     """Relative to the project and posix."""
     line: int
-    kind: ChangeKind
+    kind: str
+    """A key of the texts above."""
     name: str
 
     @property

@@ -6,10 +6,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp import Declaration, StreamToken
 
+from hatch_cuda_kernels.cpp import find_closing
 from hatch_cuda_kernels.libraries import hides_mark
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "MARKS",
     "VirtualFunctions",
     "attribute_tokens",
+    "behind_brackets",
     "is_constant",
     "is_foreign_mark",
     "is_marked",
@@ -58,14 +60,14 @@ def attribute_tokens(declaration: Declaration) -> Iterator[StreamToken]:
     """Yield the tokens in the parentheses of ``__attribute__`` and its kin in a head."""
     tokens = declaration.tokens
     for at in declaration.head:
-        if tokens[at].text not in _ATTRIBUTES:
-            continue
-        depth = 0
-        for token in tokens[at + 1 :]:
-            depth += (token.text == "(") - (token.text == ")")
-            yield token
-            if not depth:
-                break
+        if tokens[at].text in _ATTRIBUTES:
+            yield from tokens[at + 1 : behind_brackets(tokens, at + 1)]
+
+
+def behind_brackets(tokens: Sequence[StreamToken], at: int) -> int:
+    """Return the index behind the brackets that open at a token; that token's where none do."""
+    closing = find_closing([token.text for token in tokens], at) if tokens[at].text in {"(", "["} else None
+    return at if closing is None else closing + 1
 
 
 def is_constant(declaration: Declaration) -> bool:
