@@ -385,7 +385,8 @@ class _Cutter:
         linkage = "extern " if declaration.kind == "variable" or declaration.name else ""
         editor.replace([tokens[at]], _edit(declaration, "value", other))
         editor.insert(tokens[begins], _edit(declaration, "value", f"; {linkage}decltype({other}{opening}"))
-        editor.replace(tokens[first:begins], _edit(declaration, "value", ""))
+        if begins > first:
+            editor.replace(tokens[first:begins], _edit(declaration, "value", ""))
         editor.insert(tokens[last], _edit(declaration, "value", f"{closing}) {declarator.name}"))
 
     def _keeps_value(self, declaration: Declaration, declarator: Declarator) -> bool:
