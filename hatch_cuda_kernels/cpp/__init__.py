@@ -33,6 +33,7 @@ from hatch_cuda_kernels.cpp.macros import (
 from hatch_cuda_kernels.cpp.parser import Reading, parse, read_alone
 from hatch_cuda_kernels.cpp.spelling import find_closing, spell, split_at_commas
 from hatch_cuda_kernels.cpp.stream import (
+    Cursor,
     Stream,
     StreamToken,
     TextError,
@@ -55,6 +56,7 @@ __all__ = [
     "UNKNOWN_VALUE",
     "Branches",
     "Condition",
+    "Cursor",
     "Declaration",
     "Declarator",
     "Directive",
