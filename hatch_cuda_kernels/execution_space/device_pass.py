@@ -28,6 +28,7 @@ from hatch_cuda_kernels.execution_space.marks import is_foreign_mark, is_marked
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     brought_headers,
+    has_toolkit_prefix,
     is_host_header,
     is_toolkit_macro,
     may_be_defined,
@@ -198,8 +199,8 @@ def _read_device_pass(
     define, std, host_only = options.define, options.std, options.host_only
     given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
     predefined = {**nvcc_macros(), **shared_macros(std), **given}
-    guards = {file.guard for name, file in files.items() if name.startswith(VIRTUAL_ROOT)}  # the project's own names
-    macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in guards))
+    own = _own_macros(file for name, file in files.items() if name.startswith(VIRTUAL_ROOT))
+    macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
 
     unit = origin.read((*closure.pre_include, closure.program_name), macros)
     readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
@@ -236,6 +237,13 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
             full = ("::".join(("", *filter(None, scope), name)) for name in own)
             if any(name.endswith(f"::{stated}") for name in full for stated in names):
                 yield place_of(one), "whole"
+
+
+def _own_macros(files: Iterable[SourceFile]) -> set[str]:
+    """Return the macros of a project that no header of the toolkit has: guards, and what only begins with ``_``."""
+    files = [*files]
+    defined = {one.texts[0] for file in files for one in file.directives if one.word == "define" and one.texts}
+    return {file.guard for file in files} | {name for name in defined if not has_toolkit_prefix(name)}
 
 
 def _is_toolkits(name: str) -> bool:

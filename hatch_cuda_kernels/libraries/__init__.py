@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.table import brought_headers as brought_headers
     from hatch_cuda_kernels.libraries.table import defines_constants as defines_constants
     from hatch_cuda_kernels.libraries.table import guessed_values as guessed_values
+    from hatch_cuda_kernels.libraries.table import has_toolkit_prefix as has_toolkit_prefix
     from hatch_cuda_kernels.libraries.table import header_of as header_of
     from hatch_cuda_kernels.libraries.table import header_of_use as header_of_use
     from hatch_cuda_kernels.libraries.table import headers_in as headers_in
@@ -50,6 +51,7 @@ __getattr__ = lazy(
             "brought_headers",
             "defines_constants",
             "guessed_values",
+            "has_toolkit_prefix",
             "header_of",
             "header_of_use",
             "headers_in",

@@ -335,4 +335,10 @@ def hides_mark(word: str) -> bool:
 def is_toolkit_macro(word: str) -> bool:
     """Return whether a word may be a macro of the toolkit's, of which many are empty."""
     known = table("cuda")["macros"]
-    return word.startswith("_") or word in known["whole"] or ("_" in word and word.startswith(known["any"]))
+    return word.startswith("_") or word in known["whole"] or ("_" in word and has_toolkit_prefix(word))
+
+
+def has_toolkit_prefix(word: str) -> bool:
+    """Return whether a word begins as the toolkit's macros do, but for an underscore alone."""
+    known = table("cuda")["macros"]
+    return word.startswith((*known["any"], *known["marks"]))
