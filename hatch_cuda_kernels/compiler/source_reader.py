@@ -47,7 +47,7 @@ _TUPLES: Final = (
 )
 #: What the toolkit's headers ask for is not a rule, but an answer that is compared.
 _FOLDERS: Final = ("cpp", "execution_space", "includes", "libraries")
-_FILES: Final = ("compiler/binary/log.py", "compiler/recipe_reader.py", "names.py", "options.py")
+_FILES: Final = ("compiler/binary/log.py", "compiler/recipe_reader.py", "device_library.py", "names.py", "options.py")
 
 
 class _Looked:
