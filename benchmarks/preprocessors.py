@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.nvrtc_calls import compile_program, open_program, output
 from hatch_cuda_kernels.cpp import (
-    INCLUSION,
     UNKNOWN_VALUE,
     Branches,
     Cursor,
@@ -46,18 +45,19 @@ from hatch_cuda_kernels.cpp import (
     TextError,
     TranslationUnit,
     UnbalancedError,
-    Visit,
-    brace_macros,
     is_identifier,
     lex,
     lex_with_places,
     parse_define,
 )
+from hatch_cuda_kernels.cpp.stream import INCLUSION, brace_macros
 from hatch_cuda_kernels.execution_space.device_pass import _is_toolkits as is_toolkits
 from hatch_cuda_kernels.libraries import macros_of_nvrtc, may_be_defined, nvcc_macros, shared_macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from hatch_cuda_kernels.cpp.unit import Visit
 
 Result = dict[str, Any]
 #: Seconds of processor time that this process spends on a file, and of wall time that another one may take.

@@ -80,7 +80,7 @@ _JOINT: Final = r"\\\r*+\n"
 _RAW_OR_NOT: Final = re.compile(
     rf"(?P<raw>{_RAW.format('d')})|[A-Za-z_$](?:[\w$]|{_JOINT}|{_END})*+|\.?+[0-9](?:'\w|[\w.]|{_JOINT}|{_END})*+"
     rf"|//(?:[^\n\\]++|{_JOINT}|\\|{_END})*+|{_BLOCK_COMMENT}"
-    rf"|\"(?:[^\"\\\n]++|{_JOINT}|\\.|{_END})*+|'(?:[^'\\\n]++|{_JOINT}|\\.|{_END})*+|(?s:.)",
+    rf"|\"(?:[^\"\\\n]++|{_JOINT}|\\.|{_END})*+\"?+|'(?:[^'\\\n]++|{_JOINT}|\\.|{_END})*+'?+|(?s:.)",
     re.ASCII,
 )
 _DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}

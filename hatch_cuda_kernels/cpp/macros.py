@@ -248,6 +248,8 @@ class MacroTable:
         before = self._branches.pop()
         after = {name: self.now(name) for name in before}
         for name, found in before.items():
+            for outer in self._branches[-1:]:
+                outer.setdefault(name, found)
             self.set(name, found)
         return after
 

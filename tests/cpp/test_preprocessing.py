@@ -21,10 +21,10 @@ from hatch_cuda_kernels.cpp import (
     TextError,
     TranslationUnit,
     UnbalancedError,
-    brace_macros,
     lex,
     parse_define,
 )
+from hatch_cuda_kernels.cpp.stream import brace_macros
 
 GCC = shutil.which("gcc")
 PREDEFINED = {"__cplusplus": (parse_define("__cplusplus", "201703L"),), "__STDC__": (parse_define("__STDC__", "1"),)}
