@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.job import CompileJob, FinishJob, Program
-from hatch_cuda_kernels.compiler.toolchain import load_device_runtime
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.execution_space import cut_sentence, owner_of
 from hatch_cuda_kernels.libraries import defines_constants
@@ -188,6 +187,8 @@ class Recipe:
         """Return the libraries in order. Raises ToolchainError where the device runtime is one, and is not here."""
         found = {library.name: library for library in sources.libraries}
         if DEVICE_RUNTIME in self.libraries:
+            from hatch_cuda_kernels.compiler.toolchain import load_device_runtime  # few modules have it
+
             found[DEVICE_RUNTIME] = load_device_runtime()
         return tuple(found[name] for name in self.libraries)
 

@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
-from hatch_cuda_kernels.compiler import FINISHER_NAMES, header_advice
+from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.compiler.binary import Diagnostic
-from hatch_cuda_kernels.cpp import SourceFile
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
 from hatch_cuda_kernels.problem import Problem
@@ -216,6 +215,8 @@ def _is_there(name: str, toolchain: Toolchain) -> bool:
 
 
 def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:
+    from hatch_cuda_kernels.compiler import header_advice  # reads C++
+
     place = re.search(rf"#[ \t]*include[ \t]*([<\"]){re.escape(name)}[>\"]", text)
     start = place.start(1) if place else 0
     line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
@@ -227,6 +228,8 @@ def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:
 @lru_cache(maxsize=4096)
 def _unconditional_includes(text: str) -> tuple[str, ...]:
     """Return the headers that a text includes unconditionally; an include guard does not count as a condition."""
+    from hatch_cuda_kernels.cpp import SourceFile
+
     depth = guard = 0
     found: list[str] = []
     for directive in SourceFile("", text).directives:

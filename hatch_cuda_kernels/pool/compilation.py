@@ -13,6 +13,7 @@ from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.names import spelled_without_archs, without_archs
 from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.executors import choose_executor
+from hatch_cuda_kernels.pool.missing import image_keys, input_image
 from hatch_cuda_kernels.pool.progress import Progress
 from hatch_cuda_kernels.pool.schedule import Turns, compile_on, estimate_seconds
 from hatch_cuda_kernels.pool.task import WorkerMismatchError, needed_tools
@@ -20,53 +21,19 @@ from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
     from concurrent.futures import Executor
-    from typing import TypeAlias
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.compiler import Compiled, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Module
-    from hatch_cuda_kernels.plan import PlannedModule
+    from hatch_cuda_kernels.pool.missing import Missing
     from hatch_cuda_kernels.pool.schedule import Outcomes
 
-    #: A module, with those of its jobs that are to be done.
-    Missing: TypeAlias = tuple[PlannedModule, list[Job]]
 
 _OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, in a part that has no version"
 _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
-
-
-def find_fresh(plan: Sequence[PlannedModule], toolchain: Toolchain, cache: DiskCache) -> dict[ImageId, Entry]:
-    """Return what the disk cache holds of a plan: its images, and those that only serve to make others."""
-    keys = (item for planned in plan for item in image_keys(planned, toolchain).items())
-    found = ((image, cache.get(key)) for image, key in keys)
-    return {image: entry for image, entry in found if entry is not None}
-
-
-def image_keys(planned: PlannedModule, toolchain: Toolchain) -> dict[ImageId, str]:
-    """Return the key of every image that a module's jobs give."""
-    used = planned.toolchain(toolchain)
-    return {image: job.key(image.kind, used) for job in planned.all_jobs for image in job_images(job)}
-
-
-def find_missing(plan: Sequence[PlannedModule], fresh: Mapping[ImageId, Entry]) -> list[Missing]:
-    """Return the modules of which something is not fresh, each with the jobs that give it."""
-    return [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
-
-
-def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
-    """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
-    finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
-    wanted = {*planned.images, *(input_image(front) for job in finishing for front in job.fronts)}
-    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
-
-
-def input_image(front: CompileJob) -> ImageId:
-    """Return what is finished of a compile: its last image."""
-    return job_images(front)[-1]
 
 
 class Compilation(NamedTuple):

@@ -24,7 +24,7 @@ from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool import task
-from hatch_cuda_kernels.pool.compilation import image_keys
+from hatch_cuda_kernels.pool.missing import image_keys
 from hatch_cuda_kernels.pool.schedule import Elsewhere, Turns
 
 MODULES = 6

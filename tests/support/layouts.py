@@ -322,7 +322,7 @@ LAYOUTS = {
     ),
     "a file in the store's folder": Layout(
         HERE | py("mylib/__init__.py") | {"notes.txt": ""}, FORCE + '"notes.txt" = "mylib/_kernels/notes.txt"',
-        wheel=r"the wheel has mylib/_kernels/notes\.txt, which is no part of the kernel store, .* put it elsewhere",
+        wheel=r"the wheel has mylib/_kernels/notes\.txt .* is not part of the store; .* put it elsewhere",
         sdist="", editable="",
         mended={"settings": FORCE + '"notes.txt" = "mylib/notes.txt"'},
     ),

@@ -32,10 +32,9 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     wheel_of,
     wheels_in,
 )
-from hatch_cuda_kernels.cpp import Directive, UnbalancedError, evaluate
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked
-from hatch_cuda_kernels.libraries import macros_of_cccl, words_in
+from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -315,6 +314,8 @@ def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
     """
     if not any(word in file.text for word in ("RTC", "_CCCL_", "_LIBCUDACXX_")):
         return []
+    from hatch_cuda_kernels.cpp import UnbalancedError  # a rebuild reads no header
+
     try:
         conditions = [one for one in file.directives if one.is_conditional and file.groups is not None]
     except UnbalancedError:
@@ -343,9 +344,13 @@ def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
 @lru_cache(maxsize=1 << 12)
 def _holds(word: str, operand: str) -> bool | None:
     """Return whether a condition holds for NVRTC; headers ask the same again and again."""
+    from hatch_cuda_kernels.cpp import Directive, evaluate  # as above
+
     return evaluate(Directive(word, operand, 0, 0, 0, 0), _look_up)
 
 
 def _look_up(name: str) -> tuple[Macro | None, ...]:
+    from hatch_cuda_kernels.libraries import macros_of_cccl  # as above
+
     is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in macros_of_cccl())
     return (None,) if is_other else macros_of_cccl().get(name, ())

@@ -1,0 +1,51 @@
+"""What of a plan the disk cache holds, and which jobs give the rest. A rebuild asks that alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hatch_cuda_kernels.plan import job_images
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from typing import TypeAlias
+
+    from hatch_cuda_kernels.cache import DiskCache, Entry
+    from hatch_cuda_kernels.compiler import CompileJob, Job
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.image import ImageId
+    from hatch_cuda_kernels.plan import PlannedModule
+
+    #: A module, with those of its jobs that are to be done.
+    Missing: TypeAlias = tuple[PlannedModule, list[Job]]
+
+
+def find_fresh(plan: Sequence[PlannedModule], toolchain: Toolchain, cache: DiskCache) -> dict[ImageId, Entry]:
+    """Return what the disk cache holds of a plan: its images, and those that only serve to make others."""
+    keys = (item for planned in plan for item in image_keys(planned, toolchain).items())
+    found = ((image, cache.get(key)) for image, key in keys)
+    return {image: entry for image, entry in found if entry is not None}
+
+
+def image_keys(planned: PlannedModule, toolchain: Toolchain) -> dict[ImageId, str]:
+    """Return the key of every image that a module's jobs give."""
+    used = planned.toolchain(toolchain)
+    return {image: job.key(image.kind, used) for job in planned.all_jobs for image in job_images(job)}
+
+
+def find_missing(plan: Sequence[PlannedModule], fresh: Mapping[ImageId, Entry]) -> list[Missing]:
+    """Return the modules of which something is not fresh, each with the jobs that give it."""
+    return [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
+
+
+def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
+    """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
+    finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
+    wanted = {*planned.images, *(input_image(front) for job in finishing for front in job.fronts)}
+    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
+
+
+def input_image(front: CompileJob) -> ImageId:
+    """Return what is finished of a compile: its last image."""
+    return job_images(front)[-1]
