@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import shutil
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -28,9 +29,12 @@ TWICE(long) b;
 @pytest.fixture
 def preprocessors(monkeypatch):
     """Return the module of the comparison, which does not lower the priority of the tests."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setattr("os.nice", lambda _: 0)
-    return importlib.import_module("preprocessors")
+    spec = importlib.util.spec_from_file_location("benchmarks_preprocessors", BENCHMARKS / "preprocessors.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # another module of the tests has its plain name
+    spec.loader.exec_module(module)
+    return module
 
 
 def compared(preprocessors, what, folder, *folders):
