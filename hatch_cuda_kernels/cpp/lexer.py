@@ -77,10 +77,11 @@ _WORD: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _SPLICE: Final = re.compile(r"\\\r*+\n")
 #: A raw string, or what else a quote may stand in, in a text whose lines are not joined.
 _JOINT: Final = r"\\\r*+\n"
+_ESCAPE: Final = rf"\\(?:{_JOINT}|{_END})*+."
 _RAW_OR_NOT: Final = re.compile(
     rf"(?P<raw>{_RAW.format('d')})|[A-Za-z_$](?:[\w$]|{_JOINT}|{_END})*+|\.?+[0-9](?:'\w|[\w.]|{_JOINT}|{_END})*+"
     rf"|//(?:[^\n\\]++|{_JOINT}|\\|{_END})*+|{_BLOCK_COMMENT}"
-    rf"|\"(?:[^\"\\\n]++|{_JOINT}|\\.|{_END})*+\"?+|'(?:[^'\\\n]++|{_JOINT}|\\.|{_END})*+'?+|(?s:.)",
+    rf"|\"(?:[^\"\\\n]++|{_JOINT}|{_ESCAPE}|{_END})*+\"?+|'(?:[^'\\\n]++|{_JOINT}|{_ESCAPE}|{_END})*+'?+|(?s:.)",
     re.ASCII,
 )
 _DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}

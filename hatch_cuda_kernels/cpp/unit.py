@@ -206,6 +206,7 @@ class _UnitReader:
         macros = self._unit.macros
         found: list[tuple[Item, ...]] = []
         after = []
+        changed: set[str] = set()
         other: dict[str, tuple[Macro | None, ...]] = {}
         """What holds of the names that conditions ask for where none of these conditions does."""
         for at, end in counting:
@@ -220,11 +221,10 @@ class _UnitReader:
             self._once.append(set())
             found.append(tuple((yield from self._items(file, at + 1, end))))
             self._once.pop()
-            left = macros.end_branch()
-            after.append({name: state for name, state in left.items() if here.get(name) != state})
-        changed = {name for left in after for name in left}
-        other = {name: state for name, state in other.items() if name in changed}
-        macros.merge(after if is_whole else [*after, other])
+            after.append(macros.end_branch())
+            changed |= {name for name, state in after[-1].items() if here.get(name) != state}
+        left = ({name: state for name, state in one.items() if name in changed} for one in [*after, other])
+        macros.merge([*left][: len(after) + (not is_whole)])
         return [Branches(counting[0][0], tuple(at for at, _ in counting), tuple(found), is_whole)]
 
     def _holds(self, file: SourceFile, at: int) -> bool | None:
