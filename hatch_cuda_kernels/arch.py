@@ -11,15 +11,6 @@ from typing import Final, NamedTuple
 
 from hatch_cuda_kernels.versions import version_text
 
-__all__ = [
-    "ComputeCapability",
-    "SmArch",
-    "cuda_release_for_arch",
-    "isa_refusal",
-    "known_archs",
-    "ptx_isa_of_driver",
-]
-
 _PATTERN: Final = re.compile(r"(sm|compute)_([1-9][0-9]*)([0-9])([af]?)")
 
 #: Integrated (Tegra) parts. Their CUBINs are not covered by the minor-version rule in either direction.

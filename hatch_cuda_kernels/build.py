@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.pool import Progress
     from hatch_cuda_kernels.store import BuiltModule
 
-__all__ = ["BuildReport", "build_kernels", "build_store", "render_report"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.threads import Call
 
-__all__ = ["ChildDiedError", "ChildProcess", "call_in_child", "is_child", "serve"]
-
 T = TypeVar("T")
 
 #: glibc's malloc, told to keep what a compile frees for the next one: else NVRTC returns its memory to the system and

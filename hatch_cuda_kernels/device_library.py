@@ -7,8 +7,6 @@ from typing import Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.digest import sha256
 
-__all__ = ["DEVICE_RUNTIME", "LIBRARY_KINDS", "DeviceLibrary", "LibraryKind", "library_kind"]
-
 LibraryKind = Literal["archive", "cubin", "fatbin", "ltoir", "object file", "ptx"]
 
 #: CUDA's device runtime: kernels that launch kernels call it. It is the toolkit's; all other libraries are files.

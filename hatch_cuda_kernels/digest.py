@@ -16,8 +16,6 @@ else:
     except ImportError:
         from hashlib import sha256 as _own
 
-__all__ = ["sha256"]
-
 
 def sha256(data: bytes = b"") -> _Hash:
     """Return hashlib's sha256 of data; from OpenSSL, some times as fast, where the process has loaded that anyway."""

@@ -6,14 +6,12 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-__all__ = ["lazy"]
+    from collections.abc import Callable, Mapping
 
 
-def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a package that offers names of its modules."""
-    homes = {name: module for module, names in modules.items() for name in names}
+def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
+    """Return the ``__getattr__`` of a package that offers names of its modules, with spaces between the names."""
+    homes = {name: module for module, names in modules.items() for name in names.split()}
 
     def look_up(name: str) -> object:
         if name not in homes:

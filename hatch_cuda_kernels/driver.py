@@ -16,28 +16,6 @@ from hatch_cuda_kernels.errors import DriverError, is_absent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "DRIVER_NEEDED",
-    "Device",
-    "add_by_context",
-    "allow_during_capture",
-    "check",
-    "compute_capability",
-    "cuda",
-    "current_context_id",
-    "current_device",
-    "device_count",
-    "driver_library",
-    "driver_version",
-    "failure",
-    "launch_by_address",
-    "memory_device",
-    "native_archs",
-    "on_context",
-    "on_device",
-    "primary_context",
-]
-
 #: CUresult of faults that end a context, and which any later call may report: from ILLEGAL_ADDRESS to LAUNCH_FAILED.
 _FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719})
 #: CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL (cuda.h).

@@ -6,8 +6,6 @@ import ctypes
 import sys
 import threading
 
-__all__ = ["is_starting", "join_driver", "start_driver"]
-
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
 #: How long Python goes on in one thread while another waits, until the driver has started; usually 5 ms.
 _SWITCH_SECONDS = 0.0001

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ACCELERATOR", "CACHE_DIR", "CACHE_MAX_BYTES", "CACHE_TRUST", "EXECUTOR", "FOREIGN", "JIT", "OWN", "PATH"]
-
 #: 0 leaves launches to Python even if the compiled accelerator is installed.
 ACCELERATOR = "HATCH_CUDA_KERNELS_ACCELERATOR"
 #: The folder of the disk cache.

@@ -9,26 +9,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import Candidate
 
-__all__ = [
-    "ArgumentError",
-    "BuildError",
-    "CompileError",
-    "DriverError",
-    "HatchCudaKernelsError",
-    "ImageRefusedError",
-    "InputError",
-    "KernelNotFoundError",
-    "LaunchError",
-    "ManifestError",
-    "NoImageError",
-    "ReentryError",
-    "StaleKernelError",
-    "StoreError",
-    "ToolchainError",
-    "is_absent",
-    "reason_of",
-]
-
 
 class HatchCudaKernelsError(Exception):
     """Base of all errors of this package.

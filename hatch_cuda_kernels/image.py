@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
 
-__all__ = ["Candidate", "Finisher", "Image", "ImageId", "Kind", "Origin", "Symbol"]
-
 #: An ``object`` is machine code that still has to be linked: no store ships it.
 Kind = Literal["cubin", "ptx", "ltoir", "object"]
 Origin = Literal["prebuilt", "cached", "jitted"]

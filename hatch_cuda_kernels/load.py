@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel
     from hatch_cuda_kernels.store import StoreReader
 
-__all__ = ["Store", "open_store", "store_of"]
-
 #: What a load needs, as modules and names in folders: looking a name up imports its module.
 _NEEDED = ("cuda.bindings.driver", "hatch_cuda_kernels.runtime:LoadedKernels")
 #: What the disk cache's rung needs. Most processes do not reach it; here its import takes no extra time.

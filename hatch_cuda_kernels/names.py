@@ -11,20 +11,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "VIRTUAL_ROOT",
-    "base_name",
-    "build_order",
-    "chunk_name",
-    "found_names",
-    "listed_module",
-    "normalize_name",
-    "plain_name",
-    "python_names",
-    "spelled_without_archs",
-    "without_archs",
-]
-
 #: What precedes a project file's path in the name that NVRTC sees. Such a folder cannot exist below a device.
 VIRTUAL_ROOT: Final = "/dev/null/hatch-cuda-kernels/"
 

@@ -11,8 +11,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.shape import check_shape
 
-__all__ = ["CppStd", "HostCode", "NvrtcOptions", "assembler_flags", "extra_refusal", "macro_name", "optimizer_flags"]
-
 Stage = Literal["front end", "optimizer", "assembler"]
 
 _SWITCH: Final = r"true|false"

@@ -11,8 +11,6 @@ from hatch_cuda_kernels.names import normalize_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["expand", "fill", "match", "placeholders"]
-
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 #: Stands around a placeholder's name while spaces are made alike: a letter, as arguments mostly are, of no C++ name.
 _MARK: Final = "\N{LATIN LETTER BILABIAL PERCUSSIVE}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Problem"]
-
 
 class Problem(NamedTuple):
     """What is wrong, how to fix it, and where it is; as text, ``where: message; fix``."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest, Module
     from hatch_cuda_kernels.store import ModuleIndex, StoreReader
 
-__all__ = ["Miss", "Promotion", "Wanted", "find_misses", "promote"]
-
 
 class Miss(NamedTuple):
     """A kernel that was requested and compiled, and the architecture it was compiled for."""

@@ -11,8 +11,6 @@ from hatch_cuda_kernels.errors import ReentryError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["refuse_reentry"]
-
 #: The work in progress. A thread that another one waits for runs in a copy of that one's context.
 _UNDER_WAY: Final[ContextVar[frozenset[Hashable]]] = ContextVar("hatch_cuda_kernels_under_way", default=frozenset())
 

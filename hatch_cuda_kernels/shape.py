@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["check_shape", "file_name", "inner_path"]
-
 _MISSING: Final = object()
 
 

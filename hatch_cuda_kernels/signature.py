@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Parameter", "lanes_of", "parameters_of", "sizes_agree"]
-
 #: Bytes of a type, and what arrays call it. To arrays, ``char`` and ``void`` are memory of any kind.
 _SCALARS: Final[dict[str, tuple[int, str]]] = {
     "bool": (1, "bool"),

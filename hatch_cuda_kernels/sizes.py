@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["SIZE_PATTERN", "parse_size"]
-
 #: A number with a unit: of 1000, as download pages count, or of 1024 with an ``i``.
 SIZE_PATTERN: Final = r"(?P<number>[0-9]{1,6}(?:\.[0-9]{1,6})?) ?(?P<prefix>[kKMG])(?P<binary>i?)B"
 #: More digits than any disk has bytes; int() refuses thousands of them.

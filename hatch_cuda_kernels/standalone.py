@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.runtime.launch import Kernel, Loaded
 
-__all__ = ["CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"]
-
 #: What a text is called in messages and logs.
 _MODULE: Final = "source"
 #: What can be asked for, and of a compile to LTO-IR.

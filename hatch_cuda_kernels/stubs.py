@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.store import BuiltModule
 
-__all__ = ["stubs_state", "write_stubs"]
-
 #: Words of 64-bit integer types. A type spelled otherwise (a template's T, a typedef) may be a pointer.
 _INTEGER_WORDS: Final = frozenset(
     {"const", "volatile", "long", "int", "unsigned", "signed", "std", "cuda", "size_t", "ssize_t", "ptrdiff_t"}

@@ -14,18 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import TextIO
 
-__all__ = [
-    "count_text",
-    "is_terminal",
-    "list_text",
-    "paint",
-    "paint_matches",
-    "printable",
-    "text_table",
-    "width_of",
-    "wrap",
-]
-
 #: Only what can be read on white and on black: yellow, green and cyan vanish on one, blue on the other.
 _CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}
 

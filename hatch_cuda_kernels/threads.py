@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
-__all__ = [
-    "TICK_SECONDS",
-    "DaemonThreads",
-    "NoThreadError",
-    "interruptible",
-    "keep_sigint_handler",
-    "start_daemon",
-    "wait_for_thread",
-]
-
 T = TypeVar("T")
 
 #: As much as a main thread may have at most, usually; a thread has 8 MiB, or 2 MiB where the limit is ``unlimited``,

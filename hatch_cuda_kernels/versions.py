@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["parse_version", "release_of", "version_text"]
-
 
 def version_text(version: tuple[int, int]) -> str:
     """Return a version as people write it: ``(13, 0)`` is ``13.0``."""

@@ -7,8 +7,6 @@ import warnings
 from pathlib import Path
 from typing import Final
 
-__all__ = ["warn_user"]
-
 _PACKAGE: Final = str(Path(__file__).parent)
 #: Calls back into this package: ``functools``, ``contextlib``, ``threading``.
 _STANDARD: Final = str(Path(warnings.__file__).parent)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import hatch_cuda_kernels
 
 HEAVY = ("yaml", "hatchling", "numpy", "cuda.bindings", "cuda.core", "platformdirs", "rich", "jax", "torch")
+PACKAGE = Path(hatch_cuda_kernels.__file__).parent
+DOORS = [door for door in PACKAGE.glob("*/**/__init__.py") if "= lazy(" in door.read_text()]
+
+
+def is_lazy(node):
+    """Return whether a statement makes the names of a folder's modules available."""
+    return isinstance(node, ast.Assign) and ast.unparse(node).startswith("__getattr__ = lazy(")
 
 
 def loaded_after(code):
@@ -65,3 +76,14 @@ def test_every_public_name_resolves():
     assert all(getattr(hatch_cuda_kernels, name) is not None for name in hatch_cuda_kernels.__all__)
     assert set(hatch_cuda_kernels.__all__) <= set(dir(hatch_cuda_kernels))
     assert not hasattr(hatch_cuda_kernels, "no_such_name")
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.parent.name)
+def test_every_name_at_a_door_resolves(door):
+    """A folder offers no name that its modules do not have."""
+    if door.parent.name in {"jax", "torch"}:
+        pytest.importorskip(door.parent.name)
+    (names,) = (node.value.args[1] for node in ast.parse(door.read_text()).body if is_lazy(node))
+    package = import_module(f"hatch_cuda_kernels.{door.parent.relative_to(PACKAGE).as_posix().replace('/', '.')}")
+    assert all(getattr(package, name) is not None for text in ast.literal_eval(names).values() for name in text.split())
+    assert not hasattr(package, "no_such_name")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp import Declaration, Editor
 
-__all__ = ["align_class", "align_member"]
-
 _ALIGNMENTS: Final = frozenset({"aligned", "__aligned__", "__align__", "__builtin_align__", "alignas"})
 _ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__align__", "__builtin_align__", "alignas"})
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, Reading, SourceFile, Stream
 
-__all__ = ["Cut", "Level", "Place", "cut", "stand_in"]
-
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _TYPE_WORDS: Final = frozenset(
     ("int", "char", "short", "long", "float", "double", "bool", "unsigned", "signed", "void", "wchar_t")

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.options import NvrtcOptions
 
-__all__ = ["DevicePass", "as_device_pass", "cut_closure"]
-
 _INCLUDES: Final = frozenset({"include", "include_next", "import"})
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
 

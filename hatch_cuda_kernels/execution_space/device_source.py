@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.device_library import DeviceLibrary
 
-__all__ = [
-    "NOT_CUT",
-    "ClosureCut",
-    "DeviceSource",
-    "SourceChange",
-    "SourceSet",
-    "cut_sentence",
-    "owner_of",
-]
-
 #: What is done, by the kind of change: ``removed`` by NVRTC's word or the user's; the last six are of what stays.
 _TEXTS: Final = {
     "body": "the body of {} is cut",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp import Declaration
 
-__all__ = ["NOTHING_DECLARED", "Declared", "DeclaredKernel", "DeclaredParameter", "DeclaredVariable"]
-
 _VARIABLE_MARKS: Final = frozenset({"__device__", "__constant__", "__managed__"})
 _QUALIFIERS: Final = frozenset(
     {"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "class", "enum"}

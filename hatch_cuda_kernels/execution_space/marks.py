@@ -13,17 +13,6 @@ if TYPE_CHECKING:
 from hatch_cuda_kernels.cpp import find_closing
 from hatch_cuda_kernels.libraries import hides_mark
 
-__all__ = [
-    "HOST",
-    "MARKS",
-    "VirtualFunctions",
-    "attribute_tokens",
-    "behind_brackets",
-    "is_constant",
-    "is_foreign_mark",
-    "is_marked",
-]
-
 #: The mark of the host's functions, as a word and in attributes.
 HOST: Final = frozenset({"__host__", "host"})
 MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
 
-__all__ = ["blame"]
-
 #: How errors begin that are not NVRTC's, but about what it ignores.
 _OURS: Final = "NVRTC ignores"
 #: Says that something else has the name.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.execution_space.device_source import SourceChange
 
-__all__ = ["UNMARKED", "undefined_variables", "use_faults", "used_variables"]
-
 #: What is wrong with the use of a variable.
 UNMARKED: Final = "has no device mark, and device code uses it"
 _VARIABLE: Final = re.compile(

@@ -4,27 +4,13 @@ from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.operators.kernel import Division as Division
-    from hatch_cuda_kernels.operators.kernel import KernelWithRule as KernelWithRule
-    from hatch_cuda_kernels.operators.kernel import OperatorKernel as OperatorKernel
-    from hatch_cuda_kernels.operators.kernel import Sizes as Sizes
-    from hatch_cuda_kernels.operators.kernel import divide as divide
-    from hatch_cuda_kernels.operators.kernel import find_operator_kernel as find_operator_kernel
-    from hatch_cuda_kernels.operators.kernel import kernels_with_rules as kernels_with_rules
-    from hatch_cuda_kernels.operators.kernel import sizes_by_rule as sizes_by_rule
+    from hatch_cuda_kernels.operators.kernel import *
 
 __getattr__ = lazy(
     __name__,
     {
         "kernel": (
-            "Division",
-            "OperatorKernel",
-            "KernelWithRule",
-            "Sizes",
-            "divide",
-            "find_operator_kernel",
-            "kernels_with_rules",
-            "sizes_by_rule",
+            "divide Division find_operator_kernel kernels_with_rules KernelWithRule OperatorKernel Sizes sizes_by_rule"
         ),
     },
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder import Request
     from hatch_cuda_kernels.runtime.launch import Kernel
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class WarmUp(NamedTuple):
@@ -50,12 +50,12 @@ def background_threads() -> DaemonThreads:
     return DaemonThreads(2)
 
 
-def in_context(work: Callable[[], T]) -> Future[T]:
+def in_context(work: Callable[[], _T]) -> Future[_T]:
     """Run ``work`` in a background thread, in the context that is current here. Raises DriverError without a driver."""
     driver = cuda()
     context = check("cuCtxGetCurrent", driver.cuCtxGetCurrent())
 
-    def run() -> T:
+    def run() -> _T:
         check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
         return work()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     #: Name, module and policy.
     Key: TypeAlias = tuple[str, str | None, Policy]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def load(request: Request) -> Loaded:
@@ -129,7 +129,7 @@ class LoadedKernels:
         return tuple(stats for kernel in [*self._kernels.values()] for stats in _kernel_stats(kernel))
 
 
-def _drop(table: dict[T, Kernel], kernel: Kernel) -> None:
+def _drop(table: dict[_T, Kernel], kernel: Kernel) -> None:
     for key in [key for key, known in [*table.items()] if known is kernel]:
         table.pop(key, None)
 

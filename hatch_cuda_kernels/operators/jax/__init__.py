@@ -4,13 +4,11 @@ from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.operators.jax.call import CallOptions as CallOptions
-    from hatch_cuda_kernels.operators.jax.call import JaxCall as JaxCall
-    from hatch_cuda_kernels.operators.jax.call import declare as declare
+    from hatch_cuda_kernels.operators.jax.call import *
 
 __getattr__ = lazy(
     __name__,
     {
-        "call": ("JaxCall", "declare"),
+        "call": "declare JaxCall",
     },
 )
