@@ -224,6 +224,39 @@ def test_folders_are_imported_through_their_doors():
     assert beside == []
 
 
+def offered(folder):
+    """Return the names that a folder's ``__init__`` has, those that it loads when they are used with their module."""
+    tree = ast.parse(MODULES[folder.replace("/", ".")].read_text())
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy")
+    table = next((call.args[1] for call in calls), None)
+    listed = {} if table is None else ast.literal_eval(table)
+    lazy = {name: module for module, text in listed.items() for name in (text.split() if text == str(text) else text)}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.FunctionDef | ast.ClassDef)]
+    own = {alias.asname or alias.name for node in nodes for alias in getattr(node, "names", ())}
+    return lazy, own | {node.name for node in nodes if not isinstance(node, ast.ImportFrom)}
+
+
+def top_names(module):
+    """Return the names that a module itself defines, those for type checkers too."""
+    body = ast.parse(MODULES[module].read_text()).body
+    nodes = [*body, *(inner for node in body if isinstance(node, ast.If) for inner in node.body)]
+    assigned = (node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node) for node in nodes)
+    return {getattr(node, "id", getattr(node, "name", "")) for node in (*assigned, *nodes)}
+
+
+def test_doors_have_what_others_import():
+    """A name that is imported from a folder is one that its ``__init__`` has, and the module that it names has it."""
+    doors = {f"{PACKAGE}.{folder.replace('/', '.')}": offered(folder) for folder in DOORS}
+    lacking = [f"{door}.{module}.{name}" for door, (lazy, _) in doors.items() for name, module in lazy.items()
+               if name not in top_names(f"{door}.{module}".partition(".")[2])]  # fmt: skip
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module in doors:
+                known = {*doors[node.module][0], *doors[node.module][1]}
+                lacking += [f"{module}: {node.module}.{alias.name}" for alias in node.names if alias.name not in known]
+    assert lacking == []
+
+
 def test_modules_of_a_folder_form_no_cycle():
     """What imports each other is one thing, or rests on a third."""
     assert cycles() == set(CYCLES)
