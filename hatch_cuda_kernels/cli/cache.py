@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import byte_count
 from hatch_cuda_kernels.cli.messages import add_json, print_json, utc_text
+from hatch_cuda_kernels.cli.parser import byte_count
 from hatch_cuda_kernels.terminal import count_text, printable, text_table
 
 if TYPE_CHECKING:

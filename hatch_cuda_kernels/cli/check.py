@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.arguments import add_manifest, manifest_path
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
+from hatch_cuda_kernels.cli.parser import add_manifest, manifest_path
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 

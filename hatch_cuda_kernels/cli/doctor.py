@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.parser import add_package
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.terminal import text_table, wrap
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.doctor import Finding, Verdict
 
-#: ``doctor.verdicts.TASKS`` again, so that ``--help`` does not import that.
+#: ``doctor.TASKS`` again, so that ``--help`` does not import that.
 _ASKED = ("build", "load", "jit", "link", "record")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.parser import add_package, arch_text, cuda_version
 from hatch_cuda_kernels.errors import DriverError, InputError
 from hatch_cuda_kernels.terminal import paint_matches, wrap
 

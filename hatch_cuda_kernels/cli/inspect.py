@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.parser import add_package
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.signature import parameters_of

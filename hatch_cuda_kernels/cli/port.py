@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.cli.arguments import arch_text
 from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff
+from hatch_cuda_kernels.cli.parser import arch_text
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff, utc_text
+from hatch_cuda_kernels.cli.parser import add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.terminal import count_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import add_package
 from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.parser import add_package
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.arguments import add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.parser import add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.terminal import count_text, paint_matches, wrap
 
 if TYPE_CHECKING:

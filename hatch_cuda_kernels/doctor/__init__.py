@@ -2,7 +2,333 @@
 
 from __future__ import annotations
 
-from hatch_cuda_kernels.doctor.examine import Finding, ask, examine, set_variables
-from hatch_cuda_kernels.doctor.verdicts import Verdict, judge
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import warnings
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-__all__ = ["Finding", "Verdict", "ask", "examine", "judge", "set_variables"]
+from hatch_cuda_kernels import __version__, environment
+from hatch_cuda_kernels.compiler.toolchain import own, pip_install
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
+from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.runtime.ladder import JIT_FORBIDDEN
+from hatch_cuda_kernels.runtime.launch import accelerator_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hatch_cuda_kernels.cache import CacheInfo
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: what is known of it, and what is wrong with it, if anything."""
+
+    facts: dict[str, Any]
+    problem: Problem | None = None
+    missing: bool = False
+    """Whether the problem is that the thing is not there, as opposed to broken."""
+
+    @property
+    def state(self) -> Literal["ok", "missing", "broken"]:
+        """``ok``, ``missing`` or ``broken``."""
+        if self.problem is None:
+            return "ok"
+        return "missing" if self.missing else "broken"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``doctor --json``."""
+        message, fix, _ = self.problem or Problem("")
+        return {"state": self.state, "problem": message, "fix": fix, **self.facts}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Finding:
+        """Read what ``to_json`` wrote. Raises KeyError on other data."""
+        facts = dict(data)
+        state, message, fix = (facts.pop(name) for name in ("state", "problem", "fix"))
+        return cls(facts, Problem(message, fix) if message else None, missing=state == "missing")
+
+
+#: A driver that hangs must not hang the report. Loading NVRTC takes a second, more from a slow disk.
+_SECONDS: Final = 60.0
+_CODE: Final = """
+import json, sys
+_, given, *question = sys.argv
+sys.path[:], sys.argv[:] = json.loads(given)
+from hatch_cuda_kernels.doctor.probes import main
+main(*question)
+"""
+
+
+def ask(*questions: tuple[str, str]) -> list[Finding]:
+    """Return what each probe, given by name and argument, found; that a probe died is its finding."""
+    return [_answer(child) for child in [_start(*question) for question in questions]]
+
+
+def _start(name: str, argument: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", _CODE, json.dumps([sys.path, sys.argv]), name, argument]
+    return subprocess.Popen(  # noqa: S603 - this interpreter
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
+
+
+def _answer(child: subprocess.Popen[bytes]) -> Finding:
+    try:
+        out, err = child.communicate(timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        return _death(f"no answer within {_SECONDS:.0f} s")
+    try:
+        return Finding.from_json(json.loads(out.splitlines()[-1]))
+    except (IndexError, KeyError, TypeError, ValueError):
+        last = err.decode(errors="replace").strip().rpartition("\n")[2]
+        return _death(_ending(child.returncode) + (f" ({last})" if last else ""))
+
+
+def _death(how: str) -> Finding:
+    return Finding({}, Problem(f"a process that loaded it ended with: {how}", "reinstall it"))
+
+
+def _ending(status: int) -> str:
+    try:
+        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+    except ValueError:
+        return f"signal {-status}"
+
+
+_PROBED: Final = ("driver", "bindings", "nvrtc", "headers", "nvjitlink", "ptxas")
+#: What the build extra brings.
+_TOOLS: Final = ("hatchling", "pyyaml", "rich", "tomlkit")
+
+
+def examine() -> dict[str, Finding]:
+    """Return what is here, by name, with ``manifest`` only in a project. Never raises for what is missing or broken."""
+    tools, manifest = _safely(_tools), _manifest_here()
+    questions = [(name, "") for name in _PROBED]
+    if manifest and tools.problem is None:
+        questions.append(("manifest", manifest))
+    probed = {name: found for (name, _), found in zip(questions, ask(*questions), strict=True)}
+    return {"python": _safely(_python), **probed, "cache": _safely(_cache), "tools": tools}
+
+
+def _manifest_here() -> str:
+    """Return the manifest of the project that the working folder is in; empty if there is none."""
+    from hatch_cuda_kernels.manifest import find_manifest  # one command needs it
+
+    try:
+        return str(find_manifest(Path()))
+    except (InputError, OSError):
+        return ""
+
+
+def set_variables() -> dict[str, str]:
+    """Return the environment variables that matter here and are set. Others of the same prefixes may be secrets."""
+    return {name: os.environ[name] for name in (*environment.OWN, *environment.FOREIGN) if os.environ.get(name)}
+
+
+def _safely(look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except HatchCudaKernelsError as error:
+        return Finding({}, Problem(str(error)))
+    except Exception as error:  # noqa: BLE001 - whatever is broken here is what the report is for
+        return Finding({}, Problem(f"{type(error).__name__}: {error}"))
+
+
+def _python() -> Finding:
+    return Finding(
+        {
+            "version": platform.python_version(),
+            "executable": sys.executable,
+            "platform": platform.platform(),
+            "package": __version__,
+            "folder": str(Path(__file__).parent.parent),
+            "accelerator": accelerator_state(),
+        }
+    )
+
+
+def _tools() -> Finding:
+    versions = {name: _version(name) for name in _TOOLS}
+    lacking = [name for name, version in versions.items() if version is None]
+    if not lacking:
+        return Finding({"versions": versions})
+    fix = pip_install(own("build"))
+    return Finding({"versions": versions}, Problem(f"not installed: {', '.join(lacking)}", fix), missing=True)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cache() -> Finding:
+    from hatch_cuda_kernels.cache import (
+        open_cache,  # its settings may be what is broken
+        site_paths,
+    )
+
+    with warnings.catch_warnings():  # the finding says what the warnings would
+        warnings.simplefilter("ignore")
+        info = open_cache().info()
+    sites = [(path, _site_problem(path)) for path in site_paths()]
+    facts = {**info._asdict(), "sites": [{"path": str(path), "problem": problem} for path, problem in sites]}
+    wrong = "; ".join(problem for _, problem in sites if problem)
+    return Finding(facts, _folder_problem(info) or (Problem(wrong, f"correct {environment.PATH}") if wrong else None))
+
+
+def _folder_problem(info: CacheInfo) -> Problem | None:
+    """Return what is wrong with the user's own cache folder."""
+    from hatch_cuda_kernels.cache import distrust
+
+    if not info.path:
+        message = "there is no home folder for the cache"
+        return Problem(message, f"set {environment.CACHE_DIR} to a folder")
+    reason = distrust(Path(info.path)) or _unreadable(Path(info.path))
+    if reason is None and not info.writable:
+        reason = f"{info.path} cannot be written to"
+    return Problem(reason, f"set {environment.CACHE_DIR} to a folder of your own") if reason else None
+
+
+def _site_problem(path: Path) -> str:
+    from hatch_cuda_kernels.cache import distrust
+
+    if not path.is_dir():
+        return f"{path} in {environment.PATH} is not a folder"
+    return distrust(path, shared=True) or _unreadable(path) or ""
+
+
+def _unreadable(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    if not path.is_dir():
+        return f"{path} is not a folder"
+    return None if os.access(path, os.R_OK | os.X_OK) else f"{path} cannot be read"
+
+
+#: What the package is used for, by the word for it on the command line.
+TASKS: Final = {
+    "build": "build wheels without isolation",
+    "load": "load prebuilt kernels",
+    "jit": "compile at run time",
+    "link": "finish PTX with nvJitLink",
+    "record": "keep what is compiled",
+}
+_NO_JIT: Final = Problem(JIT_FORBIDDEN, f"unset {environment.JIT}")
+
+
+class Verdict(NamedTuple):
+    """Whether a task works here. ``how`` is empty if it does not; ``problem`` prevents it, or else limits it."""
+
+    how: str
+    problem: Problem | None = None
+
+    @property
+    def works(self) -> bool:
+        """Whether the task works."""
+        return bool(self.how)
+
+    @property
+    def reason(self) -> str:
+        """How the task works, or why it does not."""
+        return "; ".join(filter(None, (self.how, self.problem and self.problem.message)))
+
+    @property
+    def fix(self) -> str:
+        """What to do about the problem; empty if there is nothing to do."""
+        return "" if self.problem is None else self.problem.fix
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``doctor --json``."""
+        return {"works": self.works, "reason": self.reason, "fix": self.fix}
+
+
+def judge(findings: dict[str, Finding]) -> dict[str, Verdict]:
+    """Return a verdict for each task."""
+    return {
+        "build": _build(findings),
+        "load": _load(findings),
+        "jit": _jit(findings),
+        "link": _link(findings),
+        "record": _record(findings),
+    }
+
+
+def _build(findings: dict[str, Finding]) -> Verdict:
+    tools, nvrtc, manifest = findings["tools"], findings["nvrtc"], findings.get("manifest")
+    if tools.problem is not None:
+        return Verdict("", tools.problem)
+    if manifest is not None and manifest.problem is not None:
+        return Verdict("", manifest.problem)
+    if nvrtc.problem is None:
+        return _limit_by_ptxas(_compiler(findings), findings["ptxas"].problem)
+    if not nvrtc.missing:
+        return Verdict("", nvrtc.problem)
+    isolated = "an isolated build (python -m build, pip) installs the release that kernels.yaml asks for"
+    return Verdict("", nvrtc.problem._replace(message=f"{nvrtc.problem.message}; {isolated}"))
+
+
+def _limit_by_ptxas(verdict: Verdict, problem: Problem | None) -> Verdict:
+    """Return the verdict on a build, limited by what keeps ptxas from working unless something else limits it."""
+    if problem is None or verdict.problem is not None:
+        return verdict
+    return verdict._replace(problem=problem._replace(message=f"some modules cannot be built: {problem.message}"))
+
+
+def _compiler(findings: dict[str, Finding]) -> Verdict:
+    nvrtc, headers = findings["nvrtc"].facts, findings["headers"].problem
+    how = f"NVRTC {nvrtc['version']}, {nvrtc['archs'][0]} to {nvrtc['archs'][-1]}"
+    if headers is None:
+        return Verdict(how)
+    return Verdict(how, headers._replace(message=f"some sources will not compile: {headers.message}"))
+
+
+def _load(findings: dict[str, Finding]) -> Verdict:
+    for name in ("driver", "bindings"):
+        if findings[name].problem is not None:
+            return Verdict("", findings[name].problem)
+    driver = findings["driver"].facts
+    if not driver["devices"]:
+        return Verdict("", Problem("the driver reports no device", "nvidia-smi lists the devices"))
+    devices = ", ".join(f"{device['name']} ({device['capability']})" for device in driver["devices"])
+    return Verdict(f"{devices}, driver for CUDA {driver['cuda']}")
+
+
+def _jit(findings: dict[str, Finding]) -> Verdict:
+    nvrtc = findings["nvrtc"]
+    if _is_jit_forbidden():
+        return Verdict("", _NO_JIT)
+    if nvrtc.problem is not None:
+        return Verdict("", nvrtc.problem)
+    for device in findings["driver"].facts.get("devices", ()):
+        arch = f"sm_{device['capability'].replace('.', '')}"
+        if arch not in nvrtc.facts["archs"]:
+            message = f"NVRTC {nvrtc.facts['version']} does not know {arch}, the {device['name']}"
+            return Verdict("", Problem(message, f"install an NVRTC release that compiles for {arch}"))
+    return _compiler(findings)
+
+
+def _link(findings: dict[str, Finding]) -> Verdict:
+    nvjitlink = findings["nvjitlink"]
+    if _is_jit_forbidden():
+        return Verdict("", _NO_JIT)
+    if nvjitlink.problem is not None:
+        return Verdict("", nvjitlink.problem)
+    return Verdict(f"nvJitLink {nvjitlink.facts['version']}, for PTX and LTO-IR up to its release")
+
+
+def _record(findings: dict[str, Finding]) -> Verdict:
+    cache = findings["cache"]
+    return Verdict("", cache.problem) if cache.problem is not None else Verdict(f"in {cache.facts['path']}")
+
+
+def _is_jit_forbidden() -> bool:
+    return os.environ.get(environment.JIT, "1") == "0"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.compiler.toolchain import bindings, first_release, pip_install
-from hatch_cuda_kernels.doctor.examine import Finding
+from hatch_cuda_kernels.doctor import Finding
 from hatch_cuda_kernels.driver import DRIVER_NEEDED
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
 from hatch_cuda_kernels.problem import Problem

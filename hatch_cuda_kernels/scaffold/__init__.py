@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from hatch_cuda_kernels.scaffold.kernel_files import include_folders
 from hatch_cuda_kernels.scaffold.project import scaffold
-from hatch_cuda_kernels.scaffold.survey import include_folders
 
 __all__ = ["include_folders", "scaffold"]

@@ -2,25 +2,416 @@
 
 from __future__ import annotations
 
+import json
+import posixpath
+import re
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.compiler.toolchain import build_extra, release_requirements
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.compiler import Recipe, is_known, lacking_targets, read_recipe
+from hatch_cuda_kernels.compiler.toolchain import build_extra, find_toolchain, release_requirements
 from hatch_cuda_kernels.cpp import SourceFile, lex
-from hatch_cuda_kernels.errors import InputError, ManifestError
-from hatch_cuda_kernels.manifest import load_manifest, parse_manifest
-from hatch_cuda_kernels.plan import read_sources, requirements
-from hatch_cuda_kernels.port import list_files
-from hatch_cuda_kernels.scaffold.survey import NO_MODULES, ManifestHead, is_unlisted_line, retry, survey, try_modules
+from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, ManifestError, ToolchainError
+from hatch_cuda_kernels.includes import Project, read_closure
+from hatch_cuda_kernels.libraries import is_library_header
+from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.plan import check_release, make_plan, read_sources, requirements
+from hatch_cuda_kernels.pool import compile_missing, find_fresh, find_missing
+from hatch_cuda_kernels.port import (
+    flow,
+    list_files,
+    port,
+    stated_options,
+)
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 from hatch_cuda_kernels.terminal import list_text
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.scaffold.survey import Survey
+    from hatch_cuda_kernels.manifest import Manifest, Module
+
+
+#: The comment behind the name of a module that was not compiled, in a manifest.
+_MARK: Final = "not tried yet: run init again where its compiler is installed"
+#: The line of a manifest without a module, which no command reads.
+NO_MODULES: Final = "modules: {}"
+_NO_INSTANCE: Final = (
+    "all its kernels are templates ({}), and no launch shows their arguments; list the instances under instances:"
+)
+#: Rounds of reading a source with more folders.
+_MOST_ROUNDS: Final = 10
+
+
+class ManifestHead(NamedTuple):
+    """A manifest without its modules."""
+
+    root: Path
+    """The folder of the manifest."""
+    keys: Mapping[str, Any]
+
+    def manifest(self, modules: Mapping[str, Any]) -> Manifest:
+        """Return the manifest with these modules. Raises ManifestError."""
+        return parse_manifest(json.dumps({**self.keys, "modules": modules}), root=self.root)
+
+    def arches(self, stated: Mapping[str, Any]) -> list[SmArch]:
+        """Return the architectures of a module."""
+        return [SmArch.parse(arch) for arch in stated.get("arches", self.keys["arches"])]
+
+
+class _ModuleDraft(NamedTuple):
+    """A source's module, as far as its text shows it."""
+
+    name: str
+    stated: dict[str, Any]
+    open_ends: tuple[str, ...]
+    """What the text does not show, such as the arguments of a template."""
+    templates: tuple[str, ...]
+    """The templates without instances, if the source has no other kernel."""
+
+
+class _Untried(NamedTuple):
+    """Why nothing was compiled, and the requirements to compile it."""
+
+    reason: str
+    requirements: tuple[str, ...]
+
+
+#: What a trial replaces.
+_NOT_YET: Final = _Untried("", ())
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a manifest states of each source, by module, and why others are not in it."""
+
+    modules: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unlisted: dict[str, str] = field(default_factory=dict)
+    """Reasons by source."""
+    open_ends: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By module, what is left to its author."""
+    untried: _Untried | None = None
+    """Set if the modules are as the text of their sources has it, and nothing was compiled."""
+
+    def add(self, name: str, draft: _ModuleDraft) -> None:
+        """Add a module."""
+        self.modules[name], self.open_ends[name] = draft.stated, draft.open_ends
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a manifest's modules, and a comment for each source that is not in it."""
+        for name in self.modules:
+            yield from self.module_lines(name)
+        for source, reason in self.unlisted.items():
+            yield _unlisted_line(source, reason)
+
+    def module_lines(self, name: str) -> Iterator[str]:
+        """Yield the lines of one module."""
+        yield _module_head(name, tried=self.untried is None)
+        yield from (f"    {key}: {flow(value)}" for key, value in self.modules[name].items())
+        yield from (f"    # {one}" for one in self.open_ends.get(name, ()))
+
+
+def _module_head(name: str, *, tried: bool = True) -> str:
+    return f"  {name}:" if tried else f"  {name}:  # {_MARK}"
+
+
+def _unlisted_line(source: str, reason: str) -> str:
+    return f"  # {source}: {reason}"
+
+
+def is_unlisted_line(line: str, sources: Iterable[str]) -> bool:
+    """Return whether a line of a manifest says that one of these sources is not listed."""
+    return line.startswith(tuple(_unlisted_line(source, "") for source in sources))
+
+
+def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> Survey:
+    """Return a manifest's modules for sources, as their text has it. ``files`` are the project's C++ files."""
+    found = Survey(untried=_NOT_YET)
+    for source in sources:
+        try:
+            draft = _draft(head.root, source, files)
+            make_plan(head.manifest({"module": draft.stated}))
+        except HatchCudaKernelsError as error:
+            found.unlisted[source] = _first_line(error)
+        else:
+            if draft.templates:
+                found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
+                continue
+            found.add(_free_name(draft.name, found.modules), draft)
+    return found
+
+
+def _draft(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
+    """Return a source's module as its text shows it: folders, options, instances."""
+    options = NvrtcOptions(include=tuple(include_folders(root, source, files)))
+    ported = port(root, [source], options)
+    module = ported.modules[0]
+    merged = stated_options(options) | module.stated.get("options", {})
+    sources = read_recipe(Recipe(module="module", sources=(source,), options=options), root, clocks=True)
+    stated = module.stated | ({"options": merged} if merged else {})
+    templates = tuple(f"{one.name}<{', '.join(one.parameters)}>" for one in ported.templates)
+    lone = "instances" not in stated and len(sources.declared.kernels) <= len(templates)
+    return _ModuleDraft(module.name, stated, module.open_ends, templates if lone else ())
+
+
+def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """Return ``known`` and the folders that hold what a source and its headers include, and that is not beside them.
+
+    Of several files that answer to a name, the one that shares most of its path with the source is taken. Raises
+    InputError for a source that cannot be read.
+    """
+    project = Project(root)
+    folders = list(known)
+    for _ in range(_MOST_ROUNDS):
+        missing = read_closure(root, source, include=folders, project=project).outside
+        wanted = (name for name in missing if not is_known(name) and not is_library_header(name))
+        fresh = dict.fromkeys(_folder_of(name, source, files) for name in wanted)
+        fresh = dict.fromkeys(folder for folder in fresh if folder and folder not in folders)
+        if not fresh:
+            break
+        folders += fresh
+    return folders
+
+
+def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
+    """Return the folder from which a header has a name; empty where none has."""
+    found = [path for path in files if f"/{path}".endswith(f"/{name}")]
+    if not found or name.startswith("."):
+        return ""
+    best = max(found, key=lambda path: (len(posixpath.commonprefix([path, source])), -len(path)))
+    return best.removesuffix(name).rstrip("/") or "."
+
+
+def _first_line(error: HatchCudaKernelsError) -> str:
+    line = str(error).splitlines()[0]
+    return line.partition(": modules.module.source: ")[2] or line
+
+
+def _free_name(name: str, taken: Mapping[str, object]) -> str:
+    number = 2
+    free = name
+    while free in taken:
+        free = f"{name}_{number}"
+        number += 1
+    return free
+
+
+#: Rounds of compiles for other targets: the first error of a module is the first architecture's.
+_MOST_TARGETS: Final = 3
+_NO_KERNEL: Final = "no kernel is left in it"
+
+
+class _Fault(NamedTuple):
+    """Why a module does not compile."""
+
+    reason: str
+    log: str = ""
+
+
+def try_modules(head: ManifestHead, found: Survey) -> Survey:
+    """Compile the modules of a survey; return it with the results, or with the reason why that is impossible here."""
+    if not found.modules:
+        return found
+    manifest = head.manifest(found.modules)
+    modules = {name: dict(stated) for name, stated in found.modules.items()}
+    try:
+        check_release(manifest)
+        refused = _find_refusals(head, modules)
+    except ToolchainError as error:
+        return replace(found, untried=_Untried(error.message, tuple(requirements(manifest))))
+    ends = found.open_ends
+    unlisted = {
+        modules[name]["source"]: "; ".join([reason, *(ends[name] if reason == _NO_KERNEL else ())])
+        for name, reason in refused.items()
+    }
+    kept = {name: stated for name, stated in modules.items() if name not in refused}
+    return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None)
+
+
+def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Compile modules, remove refused instances, and add the sources that define missing symbols.
+
+    What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
+    """
+    failed = _compile_manifest(head.manifest(modules))
+    for _ in range(_MOST_TARGETS):
+        lacking = [name for name, fault in failed.items() if _retarget(head, modules[name], fault.log)]
+        if not lacking:
+            break
+        failed = {name: fault for name, fault in failed.items() if name not in lacking}
+        failed |= _compile_manifest(head.manifest({name: modules[name] for name in lacking}))
+    for name in failed:
+        modules[name] = _complete(head, modules[name])
+    if failed:
+        failed = _compile_manifest(head.manifest({name: modules[name] for name in failed}))
+    return {name: fault.reason for name, fault in failed.items()}
+
+
+def _retarget(head: ManifestHead, stated: dict[str, Any], log: str) -> bool:
+    """State the architectures that have the instructions that others lack; return whether that changes anything.
+
+    An instruction that one architecture lacks is refused for all that lack it.
+    """
+    before = head.arches(stated)
+    owners = lacking_targets(log)
+    after = [owners.get(arch, arch) for arch in before]
+    if any(target.number < owner.number for target, owner in owners.items()):
+        after = [*owners.values()]
+    if after == before:
+        return False
+    stated["arches"] = [*dict.fromkeys(map(str, after))]
+    return True
+
+
+def _complete(head: ManifestHead, stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is stated of a module without instances that NVRTC refuses, with what it lacks to be linked."""
+    (module,) = head.manifest({"module": stated}).modules
+    ported = port(
+        head.root, [stated["source"]], module.recipe.options, arch=_real_arch(module), patch=False, seconds=float("inf")
+    )
+    (found,) = ported.modules
+    plain = dict(found.plain)
+    if "libraries" in plain:  # no PTX is linked with it
+        plain["arches"] = [str(arch) for arch in head.arches(stated) if not arch.virtual]
+    instances = [name for name in stated.get("instances", ()) if name not in found.refused]
+    kept = {key: one for key, one in stated.items() if key not in {*plain, "source", "instances"}}
+    return {**plain, **({"instances": instances} if instances else {}), **kept}
+
+
+def _real_arch(module: Module) -> SmArch:
+    """Return an architecture that a module is compiled for, a real one if there is one."""
+    return next((arch for arch in module.arches if not arch.virtual), module.arches[0])
+
+
+def _compile_manifest(manifest: Manifest) -> dict[str, _Fault]:
+    """Compile a manifest's modules into the disk cache, and return those that fail. Raises ToolchainError."""
+    plan = make_plan(manifest)
+    toolchain, cache = find_toolchain(), open_cache()
+    fresh = find_fresh(plan, toolchain, cache)
+    made = compile_missing(
+        find_missing(plan, fresh),
+        fresh,
+        toolchain,
+        cache,
+        executor=None,
+        workers=None,
+        progress=None,
+        warn=lambda _: None,
+    )
+    entries = fresh | made.entries
+    faults = {failure.job.module: _fault(failure.error) for failure in reversed(made.failures)}
+    failed = {}
+    for planned in plan:
+        name = planned.module.name
+        if not entries.keys() >= {*planned.images}:
+            failed[name] = faults.get(name, _Fault("it does not compile"))
+        elif not any(entries[image].kernels for image in planned.images):
+            failed[name] = _Fault(_NO_KERNEL)
+    return failed
+
+
+def _fault(error: Exception) -> _Fault:
+    """Return a compile's first error and what to do about it, on one line, with its log."""
+    if not isinstance(error, CompileError):
+        return _Fault(str(error).partition("\n")[0])
+    if not error.faults:
+        return _Fault(error.message.partition("\n")[0], error.log)
+    first, *others = (line.strip() for line in error.faults[0].splitlines())
+    fixes = [line for line in others if line.startswith("to fix: ")]
+    names = [repr(name) for name in error.bad_names[:1]]
+    return _Fault("; ".join([": ".join([*names, first]), *fixes]), error.log)
+
+
+_MARKED: Final = re.compile(rf"  (?P<name>\w+):  # {_MARK}")
+
+
+class _Retry(NamedTuple):
+    """A manifest's text after a retry, and the results of the modules that were retried."""
+
+    text: str
+    found: Survey
+
+
+def retry(path: Path) -> _Retry:
+    """Compile the modules of a manifest that were not tried; without the compiler that it asks for, nothing changes.
+
+    A module that its author has edited is compiled as it is, and stays. Raises ManifestError.
+    """
+    text = path.read_bytes().decode()
+    lines = text.splitlines()
+    blocks = _blocks(lines)
+    if not blocks:
+        return _Retry(text, Survey())
+    manifest = load_manifest(path)
+    modules = {module.name: module for module in manifest.modules if module.name in blocks}
+    try:
+        check_release(manifest)
+        after = _retry_modules(
+            manifest, modules, {name: lines[blocks[name]] for name in modules}, has_key(text, ["options"])
+        )
+    except ToolchainError as error:
+        untried = _Untried(error.message, tuple(requirements(manifest)))
+        return _Retry(
+            text, Survey({name: {"source": one.sources[0]} for name, one in modules.items()}, untried=untried)
+        )
+    for name in sorted(modules, key=lambda one: -blocks[one].start):  # from the end, so that the places stay
+        lines[blocks[name]] = after.lines[name]
+    unlisted = modules.keys() - after.kept
+    if {module.name for module in manifest.modules} == unlisted:
+        lines = [NO_MODULES if line == "modules:" else line for line in lines]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return _Retry(newline.join([*lines, ""]), after.found)
+
+
+class _RetryResult(NamedTuple):
+    lines: dict[str, list[str]]
+    """By module."""
+    kept: frozenset[str]
+    """The modules that stay."""
+    found: Survey
+
+
+def _retry_modules(
+    manifest: Manifest, modules: Mapping[str, Module], before: Mapping[str, Sequence[str]], has_options: bool
+) -> _RetryResult:
+    """Return what becomes of modules' lines. Raises ToolchainError."""
+    files = list_files(manifest.root)
+    plain = Survey(untried=_NOT_YET)
+    for name, module in modules.items():
+        plain.add(name, _draft(manifest.root, module.sources[0], files))
+        if has_options or [*plain.module_lines(name)] != [*before[name]]:
+            del plain.modules[name]
+    arches = dict.fromkeys(str(arch) for name in plain.modules for arch in modules[name].arches)
+    keys = {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}
+    found = try_modules(ManifestHead(manifest.root, keys), plain)
+    lines = {name: [*found.module_lines(name)] for name in found.modules}
+    for name in plain.modules.keys() - found.modules.keys():
+        source = modules[name].sources[0]
+        lines[name] = [_unlisted_line(source, found.unlisted[source])]
+    edited = {name: module for name, module in modules.items() if name not in plain.modules}
+    faults = _compile_manifest(replace(manifest, modules=tuple(edited.values()))) if edited else {}
+    for name in edited:
+        comment = f"  # it does not compile: {faults[name].reason}" if name in faults else ""
+        lines[name] = [f"{_module_head(name)}{comment}", *before[name][1:]]
+    return _RetryResult(lines, frozenset({*found.modules, *edited}), found)
+
+
+def _blocks(lines: Sequence[str]) -> dict[str, slice]:
+    """Return where in a manifest the modules are that were not tried, by name."""
+    found = {}
+    for number, line in enumerate(lines):
+        head = _MARKED.fullmatch(line)
+        if head is not None:
+            below = takewhile(lambda one: one.startswith("   "), lines[number + 1 :])
+            found[head["name"]] = slice(number, number + 1 + sum(1 for _ in below))
+    return found
 
 
 _NO_MODULE: Final = (

@@ -6,14 +6,33 @@ import keyword
 import os
 import re
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.compiler.toolchain import build_extra, own, release_requirements
-from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.manifest import MANIFEST_FILE, hook_table
-from hatch_cuda_kernels.scaffold.kernel_files import kernel_files, kernel_patterns, manifest_of_sources, stated_release
-from hatch_cuda_kernels.scaffold.other_backends import SETUP_FILES, join_other, next_commands
+from hatch_cuda_kernels.compiler.toolchain import (
+    build_extra,
+    documentation,
+    library_version,
+    made_by,
+    made_for_one_run,
+    own,
+    pip_install,
+    program_command,
+    python_command,
+    release_requirements,
+)
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
+from hatch_cuda_kernels.manifest import MANIFEST_FILE, hook_table, load_manifest
+from hatch_cuda_kernels.plan import check_release, requirements
+from hatch_cuda_kernels.scaffold.kernel_files import (
+    NO_MODULES,
+    build_requirements,
+    kernel_files,
+    kernel_patterns,
+    manifest_of_sources,
+    stated_release,
+)
 from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml, with_hatch
 from hatch_cuda_kernels.scaffold.templates import (
     CI_FILE,
@@ -27,9 +46,10 @@ from hatch_cuda_kernels.scaffold.templates import (
     read_text,
     write_missing,
 )
+from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     #: Returns folder and import name of a project's package, given the project and the hook's option ``package``.
     FindPackage: TypeAlias = Callable[[Path, str | None], tuple[str, str]]
@@ -180,3 +200,262 @@ def _check_package(package: str, project: str) -> None:
         raise InputError(
             f"Python cannot import a package {package!r}, the one of a project {project!r}; give another --name"
         )
+
+
+def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:
+    """Return the commands that check a manifest, build the wheel and inspect it; none if ``done`` before.
+
+    Before these, ``init`` runs again with the requirements that it lacked, or if the manifest has no module. ``store``
+    is the folder to compile into before each build, for a back end whose builds run no code.
+    """
+    if manifest.is_file() and NO_MODULES in manifest.read_text(encoding="utf-8").splitlines():
+        return (f"{program(untried)} init",)
+    lacking, is_here = _missing_requirements(manifest)
+    install = [pip_install(*lacking)] if lacking and (store or is_here) and not made_for_one_run() else []
+    if untried:
+        install = [pip_install(*untried)] if made_for_one_run() else [pip_install(*untried), f"{program(untried)} init"]
+    if done:
+        return tuple(install if untried else ())
+    plain = program(untried or lacking) if install and not made_for_one_run() else program()
+    compile_first = [f"{program(lacking)} build --out {store}"] if store else []
+    return (*install, f"{plain} check", *compile_first, _build(), f"{plain} inspect dist/*.whl")
+
+
+def program(requirements: Sequence[str] = ()) -> str:
+    """Return the command that runs this program. With uvx and pipx, it also installs the requirements."""
+    return program_command(own("build"), requirements)
+
+
+def _missing_requirements(manifest: Path) -> tuple[list[str], bool]:
+    """Return what to install to compile a manifest here, and whether a compiler of another release is here.
+
+    An environment that uvx or pipx makes for each run lacks what this one has.
+    """
+    try:
+        found = load_manifest(manifest)
+        check_release(found)
+    except ToolchainError:
+        return requirements(found), bool(library_version("nvrtc"))
+    except HatchCudaKernelsError:  # `check` says what is wrong
+        return [], False
+    return requirements(found) if made_for_one_run() else [], False
+
+
+def _build() -> str:
+    """Return what builds a wheel: the first front end that is here."""
+    maker = made_by()
+    if find_spec("build") is not None:
+        return f"{python_command()} -m build --wheel"
+    if maker in {"uv", "uvx", "uv tool"}:
+        return "uv build --wheel"
+    if maker == "pip" and find_spec("pip") is not None:
+        return f"{python_command()} -m pip wheel --no-deps --wheel-dir dist ."
+    return "pipx run build --wheel"
+
+
+#: What a project of setuptools has.
+SETUP_FILES: Final = ("setup.py", "setup.cfg")
+_PAGE: Final = documentation("howto/other-build-systems")
+
+_SETUP_PY: Final = '''\
+"""Adds the kernels to what setuptools builds; all else is in pyproject.toml."""
+
+from pathlib import Path
+
+from hatch_cuda_kernels import build_kernels
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+
+class BuildWithKernels(build_py):
+    """Puts the kernels beside the modules: into the wheel, or for an editable install into the source tree."""
+
+    def run(self):
+        """Build the kernels, then the modules."""
+        package = Path("SRC" if self.editable_mode else self.build_lib, *"PACKAGE".split("."))
+        package.mkdir(parents=True, exist_ok=True)
+        print(build_kernels("kernels.yaml", package, editable=self.editable_mode))
+        super().run()
+
+
+setup(cmdclass={"build_py": BuildWithKernels})
+'''
+
+
+class _Step(NamedTuple):
+    """One thing that is left to do."""
+
+    what: str
+    lines: tuple[str, ...]
+    """What to add, or to run."""
+    file: str = ""
+    """Where the lines are added."""
+    mark: str = ""
+    """Text in the file that shows that the step was done, maybe in other words."""
+
+
+class _Backend(NamedTuple):
+    """What a build system needs."""
+
+    builds: bool
+    """Whether its builds can compile kernels, and so require the compiler."""
+    steps: tuple[_Step, ...] = ()
+    files: Mapping[str, str] = {}
+    """Files to write if they do not exist; the steps are for a project that has them."""
+    watched: tuple[str, ...] = ()
+    """Its own files that builds depend on."""
+
+
+_BEFOREHAND: Final = _Step(
+    "this back end has no hook: compile the kernels before each, as below, or let Hatch build it:",
+    ("PROGRAM init --backend hatchling",),
+)
+#: Back ends by how their names begin. SHIPPED stands for the lines that ship the kernels.
+_BACKENDS: Final[dict[str, _Backend]] = {
+    "setuptools": _Backend(
+        builds=True,
+        steps=(
+            _Step(
+                "in setup.py, build the kernels before the modules, in a command build_py of your own:",
+                ('build_kernels("kernels.yaml", Path(self.build_lib, "PACKAGE"))',),
+                "setup.py",
+                "build_kernels(",
+            ),
+            _Step(
+                "in MANIFEST.in, ship the sources, and not what an editable install compiled:",
+                ("SHIPPED",),
+                "MANIFEST.in",
+            ),
+        ),
+        files={"setup.py": _SETUP_PY, "MANIFEST.in": "SHIPPED\n"},
+        watched=("setup.py", "setup.cfg"),
+    ),
+    "scikit_build_core": _Backend(
+        builds=True,
+        steps=(
+            _Step(
+                "in CMakeLists.txt, add:",
+                (
+                    "find_package(Python COMPONENTS Interpreter REQUIRED)",
+                    "set(STORE ${CMAKE_CURRENT_BINARY_DIR}/_kernels)",
+                    "add_custom_target(kernels ALL COMMAND ${Python_EXECUTABLE} -m hatch_cuda_kernels build",
+                    "  ${CMAKE_CURRENT_SOURCE_DIR}/kernels.yaml --out ${STORE})",
+                    "install(DIRECTORY ${STORE} DESTINATION PACKAGE)",
+                ),
+                "CMakeLists.txt",
+                "hatch_cuda_kernels build",
+            ),
+            _Step(
+                "in the table [tool.scikit-build] of pyproject.toml, unless extension modules are compiled, too, add:",
+                ('wheel.py-api = "py3"', "wheel.platlib = false"),
+                "pyproject.toml",
+                "py-api",
+            ),
+        ),
+        watched=("CMakeLists.txt",),
+    ),
+    "mesonpy": _Backend(
+        builds=True,
+        steps=(
+            _Step(
+                "in meson.build, where py is import('python').find_installation(pure: true), add:",
+                (
+                    "custom_target('kernels', output: '_kernels',",
+                    "  command: [py, '-m', 'hatch_cuda_kernels', 'build', '@SOURCE_ROOT@/kernels.yaml',",
+                    "            '--out', '@OUTPUT@'],",
+                    "  build_by_default: true, build_always_stale: true, install: true,",
+                    "  install_dir: py.get_install_dir() / 'PACKAGE')",
+                ),
+                "meson.build",
+                "'hatch_cuda_kernels'",
+            ),
+            _Step("commit kernels.yaml and the sources: an sdist has what git has", ()),
+        ),
+        watched=("meson.build",),
+    ),
+    "poetry": _Backend(
+        builds=False,
+        steps=(
+            _BEFOREHAND,
+            _Step(
+                "in the table [tool.poetry] of pyproject.toml, ship what it compiled:",
+                ('include = [{ path = "FOLDER/_kernels/**/*", format = ["sdist", "wheel"] }]',),
+                "pyproject.toml",
+                "/_kernels/",
+            ),
+        ),
+    ),
+}
+#: flit and uv_build ship every file in the package's folder.
+_ANY_OTHER: Final = _Backend(builds=False, steps=(_BEFOREHAND,))
+
+
+def join_other(root: Path, text: str, backend: str, find_package: FindPackage) -> Scaffold:
+    """Set up a project of another back end, and return what was done. ``text`` is its pyproject.toml.
+
+    Raises InputError for a project that cannot be changed safely, or whose package cannot be determined.
+    """
+    data = read_toml(text, "pyproject.toml")
+    check_tables(data)
+    asked = next((asked for name, asked in _BACKENDS.items() if backend.startswith(name)), _ANY_OTHER)
+    manifest = root / MANIFEST_FILE
+    folder, imported = _package(root, data["project"]["name"], find_package)
+    kernels = kernel_files(root, manifest, lambda: (folder, imported))
+    drafted = kernels.files.get(MANIFEST_FILE) or kernels.changed
+    patterns = kernel_patterns(root, manifest, drafted)
+    if asked.builds:
+        tools, extra = build_requirements(manifest, drafted)
+        keys, package = (*asked.watched, *patterns), _unnamed_package(root, data, folder) if asked.files else ""
+        edited = add_package(text, extra=extra, tools=tools, cache_keys=keys, package=package)
+    else:
+        edited = add_package(text, extra="")
+    words = {"FOLDER": folder, "PACKAGE": imported, "SRC": folder.rpartition("/")[0] or ".", "PROGRAM": program()}
+    words["SHIPPED"] = "\n".join([*map(_manifest_in_line, patterns), f"prune {folder}/{STORE_FOLDER}"])
+    added = {name: fill_template(text, words) for name, text in asked.files.items() if not (root / name).exists()}
+    created, kept = write_missing(root, kernels.files | added)
+    if edited.text != text:
+        (root / "pyproject.toml").write_bytes(edited.text.encode())
+    changed = (*edited.changes, *ignore_store(root), *kernels.write(manifest, MANIFEST_FILE))
+    steps = [line for step in asked.steps for line in _open_lines(root, step, words)]
+    done = not created and not changed
+    store = "" if asked.builds else f"{folder}/{STORE_FOLDER}"
+    told = () if done or not steps else (*steps, f"    more: {_PAGE}")
+    commands = next_commands(manifest, kernels.untried, done=done, store=store)
+    return Scaffold(created, changed, kept, (*edited.notes, *kernels.notes), told, commands)
+
+
+def _package(root: Path, project: str, find_package: FindPackage) -> tuple[str, str]:
+    """Return folder and import name of the package: as Hatch finds it, else a folder with the project's name."""
+    try:
+        return find_package(root, None)
+    except InputError:
+        name = re.sub(r"[-_.]+", "_", project)
+        for folder in (name, name.lower(), f"src/{name}", f"src/{name.lower()}"):
+            if (root / folder).is_dir():
+                return folder, folder.rpartition("/")[2]
+        raise InputError(f"no package folder {name} (or src/{name}) in {root}; make it, and run this again") from None
+
+
+def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
+    """Return the package's folder if setuptools would refuse to choose between it and folders of kernels beside it."""
+    stated = data.get("tool", {}).get("setuptools", {}).keys() & {"packages", "py-modules"}
+    return "" if "/" in folder or stated or any((root / name).exists() for name in SETUP_FILES) else folder
+
+
+def _manifest_in_line(pattern: str) -> str:
+    """Return the line of a MANIFEST.in, which has no quotes, and takes brackets for sets, for a pattern of files."""
+    pattern = re.sub(r"[\s\[\]]", "?", pattern)
+    folder = pattern.removesuffix("/**")
+    return f"include {pattern}" if folder == pattern else f"graft {folder}"
+
+
+def _open_lines(root: Path, step: _Step, words: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of a step that is not done: what to do, and below it, indented, what of it is missing."""
+    path = root / step.file
+    text = read_text(path) if step.file and path.is_file() else ""
+    lines = [line for one in step.lines for line in fill_template(one, words).split("\n")]
+    missing = [line for line in lines if line.strip() not in {one.strip() for one in text.splitlines()}]
+    if step.file and (not missing or (step.mark and step.mark in text)):
+        return
+    yield step.what
+    yield from (f"    {line}" for line in (lines if step.mark else missing))

@@ -18,9 +18,8 @@ from hatch_cuda_kernels.cli.doctor import _ASKED
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library
-from hatch_cuda_kernels.doctor import Finding, judge
+from hatch_cuda_kernels.doctor import TASKS, Finding, judge
 from hatch_cuda_kernels.doctor import ask as ask_probes
-from hatch_cuda_kernels.doctor.verdicts import TASKS
 from hatch_cuda_kernels.problem import Problem
 
 REPOSITORY = Path(__file__).parents[2]
@@ -60,7 +59,7 @@ def settled(probed, monkeypatch):
         found = probed | {name: finding for (name, _), finding in zip(others, ask_probes(*others), strict=True)}
         return [found[name] for name, _ in questions]
 
-    monkeypatch.setattr(importlib.import_module("hatch_cuda_kernels.doctor.examine"), "ask", ask)
+    monkeypatch.setattr(importlib.import_module("hatch_cuda_kernels.doctor"), "ask", ask)
 
 
 @pytest.fixture

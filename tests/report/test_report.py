@@ -8,18 +8,19 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.report import PackageFacts, Report, add_packed, describe_change
 from hatch_cuda_kernels.report.figures import MEASURES, Change, columns_of, compare, figures_of, percent, short
-from hatch_cuda_kernels.report.heat import (
+from hatch_cuda_kernels.report.package import FileSize
+from hatch_cuda_kernels.report.page import (
     MODULE_ROW,
     ROW,
     ROWS_SHOWN,
+    Leaf,
     change_shade,
     grid_of,
+    leaves_of,
     panels_of,
     shade_of,
     thresholds,
 )
-from hatch_cuda_kernels.report.package import FileSize
-from hatch_cuda_kernels.report.page import Leaf, leaves_of
 
 MEASURE = {measure.name: measure for measure in MEASURES}
 

@@ -16,7 +16,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain import packages
-from hatch_cuda_kernels.scaffold import other_backends
+from hatch_cuda_kernels.scaffold import project as setup
 
 CI = ".github/workflows/kernels.yml"
 FIRST_KERNEL = ["kernels.yaml", "kernels/saxpy.cu", "tests/test_saxpy.py"]
@@ -471,7 +471,7 @@ MAKERS = {
 @pytest.mark.parametrize("maker", MAKERS)
 def test_what_comes_next_goes_by_what_made_the_environment(maker, init, monkeypatch):
     """What uvx made is gone when the command is typed."""
-    for module in (packages, other_backends):
+    for module in (packages, setup):
         monkeypatch.setattr(module, "made_by", lambda: maker)
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     program, build = MAKERS[maker]

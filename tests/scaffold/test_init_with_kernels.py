@@ -13,7 +13,7 @@ from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import release
-from hatch_cuda_kernels.scaffold import other_backends
+from hatch_cuda_kernels.scaffold import project as setup
 
 MIXED = """\
 #include <vector>
@@ -119,7 +119,7 @@ def nvrtc(monkeypatch):
             return Toolchain(version)
 
         monkeypatch.setattr(release, "find_toolchain", found)
-        monkeypatch.setattr(other_backends, "library_version", lambda stem: version)
+        monkeypatch.setattr(setup, "library_version", lambda stem: version)
 
     return find
 
