@@ -25,8 +25,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from raw_nvrtc import RawResult, compile_raw
 
-from hatch_cuda_kernels.compiler.binary.elf import read_elf
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.binary.cubin import read_elf
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import InputError

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).with_name("corpus")))
 
 from drawn import drawn, options_of, source_parser
 
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.options import HostCode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Literal
 
-from hatch_cuda_kernels.compiler.binary.elf import read_elf
+from hatch_cuda_kernels.compiler.binary.cubin import read_elf
 
 _INSTRUCTION = struct.Struct("<QQ")
 #: Where an instruction names a constant: its offset in a bank, and the bank. Addresses of variables are in bank 4.

@@ -23,8 +23,8 @@ from drawn import drawn, options_of, source_parser
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.compiler import nvrtc
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.precompiled import Beginning, Preamble, Toolkit, with_preamble
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError

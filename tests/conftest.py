@@ -17,7 +17,7 @@ from devices import no_device_reason
 from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project, without_cub
 from shared import make_once, shared_folder
 
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.patterns import match
 from hatch_cuda_kernels.promote import Wanted, promote

@@ -28,7 +28,7 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.pool.progress import open_progress
-from hatch_cuda_kernels.store.package import open_package
+from hatch_cuda_kernels.store.contents import open_package
 from hatch_cuda_kernels.verify import verify_store
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.key import *
     from hatch_cuda_kernels.compiler.nvrtc import *
     from hatch_cuda_kernels.compiler.precompiled import *
-    from hatch_cuda_kernels.compiler.recipe import *
     from hatch_cuda_kernels.compiler.recipe_reader import *
     from hatch_cuda_kernels.compiler.source_reader import *
 
@@ -20,11 +19,12 @@ __getattr__ = lazy(
     {
         "diagnostics": "header_advice is_for_device is_known",
         "finish": "assemble lacking_targets lacks_device_runtime link LinkInput undefined_symbols",
-        "job": "Compiled CompileJob entry_of Finished FinishInput FinishJob",
+        "job": (
+            "choose_route Compiled CompileJob entry_of Finished FINISHER_NAMES FinishInput FinishJob Recipe Route Unit"
+        ),
         "key": "cache_key shipped_key",
         "nvrtc": "compile_flags run_job",
         "precompiled": "Beginning can_precompile HEAP_BYTES Preamble shared_flags Toolkit with_preamble",
-        "recipe": "choose_route FINISHER_NAMES Recipe Route Unit",
         "recipe_reader": "further_levels read_device_passes read_recipe",
         "source_reader": "read_again rule_files SourceReader",
     },

@@ -33,7 +33,7 @@ from hatch_cuda_kernels.compiler.binary import (
     without_times,
 )
 from hatch_cuda_kernels.compiler.job import Compiled, Finished
-from hatch_cuda_kernels.compiler.placement import without_descriptors
+from hatch_cuda_kernels.compiler.nvrtc_calls import without_descriptors
 from hatch_cuda_kernels.compiler.toolchain import load_nvjitlink, load_toolchain, nvjitlink_version, require_ptxas
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError

@@ -25,13 +25,14 @@ from hatch_cuda_kernels.compiler.finish import assemble, finish, finish_lto
 from hatch_cuda_kernels.compiler.job import Compiled, FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.nvrtc_calls import (
     NvrtcError,
+    call_at_root,
     compile_program,
     is_tainted,
     lowered_name,
     open_program,
     output,
+    shows_place,
 )
-from hatch_cuda_kernels.compiler.placement import call_at_root, shows_place
 from hatch_cuda_kernels.compiler.precompiled import Given, begin_with_preamble, cleaned_log, drop_preamble
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError

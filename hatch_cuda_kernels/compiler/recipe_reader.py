@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler.binary import Diagnostic
-    from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.job import Recipe
     from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level

@@ -27,7 +27,7 @@ from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, ProjectFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hatch_cuda_kernels.compiler.recipe import Recipe
+    from hatch_cuda_kernels.compiler.job import Recipe
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.includes import Project
 

@@ -1,42 +1,191 @@
-"""The keys of a manifest, one table for each mapping. The reader, the JSON Schema and the reference use them."""
+"""The keys of a manifest, one table for each mapping, which the reader, the JSON Schema and the reference share."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import re
+import textwrap
 from dataclasses import fields
-from typing import Any, Final, TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hatch_cuda_kernels.arch import ComputeCapability
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest.kinds import (
+    ARCHES,
     BOOLEAN,
     CPP_TEXT,
+    FOLDER,
+    HEADER,
+    HEADERS_GLOB,
     IDENTIFIER,
+    LIBRARY,
     MACRO_VALUE,
+    ONE_SOURCE,
+    SOURCE,
+    STUBS,
     Item,
     Key,
     Kind,
     RefusedError,
     Spot,
     Table,
+    attempt,
     choice,
     integer,
     items_of,
     list_of,
     map_of,
+    suggest,
     table,
     text,
     wrong_type,
 )
-from hatch_cuda_kernels.manifest.launch import LAUNCH, RULES
-from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS
+from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS, StatedRule
 from hatch_cuda_kernels.manifest.modules import ENTRY_NAME, MOST_INSTANCES, name_modules
-from hatch_cuda_kernels.manifest.values import ARCHES, FOLDER, HEADER, HEADERS_GLOB, LIBRARY, ONE_SOURCE, SOURCE, STUBS
-from hatch_cuda_kernels.manifest.yaml_text import Scalar
+from hatch_cuda_kernels.manifest.yaml_text import Scalar, Sequence
+from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions, extra_refusal, macro_name
+from hatch_cuda_kernels.patterns import placeholders
 from hatch_cuda_kernels.sizes import SIZE_PATTERN, parse_size
+from hatch_cuda_kernels.store import ExpressionError, LaunchRule, canonical, placeholders_of, python_text, split_sizes
 from hatch_cuda_kernels.versions import parse_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hatch_cuda_kernels.manifest.kinds import Table
+
+
+_SIZE_TEXT: Final = {"type": ["integer", "string"], "minimum": 0}
+_EXPRESSIONS: Final = ("grid", "block", "shared_mem")
+_ATTRIBUTES: Final = ("cluster", "cooperative", "pdl", "priority", "carveout")
+_MOST_THREADS: Final = (1 << 31) - 1
+
+
+def _read_text(spot: Spot) -> str:
+    """Return an expression's text. Raises RefusedError for what is neither an integer nor text."""
+    node = spot.node
+    if not isinstance(node, Scalar) or node.tag not in {"int", "str"} or not node.text:
+        raise wrong_type("an integer or an expression such as 'ceil_div(n, 256)'", spot)
+    return node.text
+
+
+def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read`` returns
+    """Return what a text says, and note each of its problems."""
+    try:
+        return read(_read_text(spot))
+    except ExpressionError as error:
+        for problem in error.problems:
+            spot.report(problem)
+        return None
+
+
+def _read_sizes(spot: Spot) -> Item | None:
+    """Return one to three expressions: a list of them, or one text."""
+    if not isinstance(spot.node, Sequence):
+        sizes = _expression(split_sizes, spot)
+        return None if sizes is None else Item(sizes, spot)
+    items = _up_to_three(_LIST, spot)
+    return Item(items, spot) if len(items) == len(spot.node.items) else None
+
+
+def _up_to_three(kind: Kind, spot: Spot) -> tuple[Any, ...]:
+    """Return the values of a list. Raises RefusedError for one that is empty or too long."""
+    items = kind.read(spot)
+    if not 1 <= len(spot.node.items) <= 3:  # type: ignore[union-attr]  # a list, or the kind would have refused it
+        raise RefusedError("one to three sizes belong here")
+    return tuple(item.value for item in items)
+
+
+def _read_expression(spot: Spot) -> Item | None:
+    size = _expression(canonical, spot)
+    return None if size is None else Item(size, spot)
+
+
+_LIST: Final = items_of(Kind(lambda spot: _expression(canonical, spot), _SIZE_TEXT), unique=False)
+_SIZES: Final = Kind(_read_sizes, {"anyOf": [_SIZE_TEXT, {"type": "array", "items": _SIZE_TEXT, "maxItems": 3}]})
+_COUNT: Final = integer(1, _MOST_THREADS)
+_COUNTS: Final = items_of(_COUNT, unique=False)
+
+
+def _read_cluster(spot: Spot) -> tuple[int, ...] | None:
+    if not isinstance(spot.node, Sequence):
+        count = attempt(_COUNT, spot)
+        return None if count is None else (count,)
+    return _up_to_three(_COUNTS, spot)
+
+
+_CLUSTER_SCHEMA: Final = {"anyOf": [_COUNT.schema, {"type": "array", "items": _COUNT.schema, "maxItems": 3}]}
+LAUNCH: Final[Table] = {
+    "grid": Key(_SIZES, "Blocks: one to three integers or expressions of the arguments.", "state how many blocks"),
+    "block": Key(_SIZES, "Threads of a block, in the same way.", "state how many threads a block has"),
+    "shared_mem": Key(
+        Kind(_read_expression, _SIZE_TEXT), "Bytes of dynamic shared memory: an integer or an expression."
+    ),
+    "cluster": Key(Kind(_read_cluster, _CLUSTER_SCHEMA), "Blocks of a cluster: one to three integers."),
+    "cooperative": Key(BOOLEAN, "Whether all blocks run at the same time."),
+    "pdl": Key(BOOLEAN, "Programmatic dependent launch: it may start before the previous kernel has ended."),
+    "priority": Key(integer(-1000, 1000), "As for streams: lower numbers first."),
+    "carveout": Key(integer(0, 100), "Preferred part of the L1 cache that is shared memory, in percent."),
+}
+
+
+RULES: Final = map_of(table("launch", LAUNCH), keys=re.compile(r"[^\x00-\x1f\x7f]+"), key_words="a kernel's name")
+
+
+def check_placeholders(module: Mapping[str, Any]) -> None:
+    """Note what is wrong with the placeholders of a module's rules: each must be an axis of integers in its pattern."""
+    patterns = {normalize_name(item.value): item.value for item in module.get("instances") or ()}
+    matrix: Mapping[str, Item] = module.get("matrix") or {}
+    for kernel, rule in (module.get("launch") or {}).items():
+        known = placeholders(kernel)
+        if known and normalize_name(kernel) not in patterns:
+            rule.spot.report(f"no instance is written {kernel!r}{suggest(kernel, patterns.values())}")
+        for sizes in _expressions(rule):
+            for size in sizes.value if isinstance(sizes.value, tuple) else (sizes.value,):
+                for name in sorted(placeholders_of(size)):
+                    _check_placeholder(name, kernel, known, matrix, sizes.spot)
+
+
+def _expressions(rule: Item) -> list[Item]:
+    values = rule.value or {}
+    return [found for key in _EXPRESSIONS if (found := values.get(key)) is not None]
+
+
+def _check_placeholder(name: str, kernel: str, known: tuple[str, ...], matrix: Mapping[str, Item], spot: Spot) -> None:
+    if name not in known:
+        fix = suggest(name, known, "; name the rule after a pattern under instances that has it")
+        spot.report(f"unknown placeholder {{{name}}} in a rule for {kernel!r}{fix}")
+        return
+    axis = matrix[name].value if name in matrix else None
+    for value in axis or ():
+        try:
+            python_text(value, {}, {})
+        except ExpressionError:
+            spot.report(f"{{{name}}} may be {value!r}, which is not an integer")
+
+
+def launch_rules(module: Mapping[str, Any]) -> tuple[StatedRule, ...]:
+    """Return a valid module's rules, with the places of what they state."""
+    return tuple(_stated_rule(kernel, item) for kernel, item in (module.get("launch") or {}).items())
+
+
+def _stated_rule(kernel: str, item: Item) -> StatedRule:
+    values: dict[str, Any] = item.value
+    shared = values.get("shared_mem")
+    rule = LaunchRule(
+        kernel=kernel,
+        grid=values["grid"].value,
+        block=values["block"].value,
+        shared_mem="0" if shared is None else shared.value,
+        attributes={name: values[name] for name in _ATTRIBUTES if name in values},
+    )
+    places: dict[str, str] = {key: values[key].spot.where for key in _EXPRESSIONS if key in values}
+    return StatedRule(rule=rule, where=item.spot.where, places=places)
+
 
 _BYTES: Final = r"[1-9][0-9]{0,14}"
 _SCHEMA: Final = [
@@ -298,3 +447,58 @@ TABLES: Final[dict[str, Table]] = {
     "launch": LAUNCH,
     "supports": _SUPPORTS,
 }
+
+
+def manifest_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of ``kernels.yaml``.
+
+    It accepts what the reader accepts and refuses most of what the reader refuses; it cannot check files, releases and
+    placeholders. Options are described by the docstrings under the fields of NvrtcOptions.
+    """
+    definitions = {name: _table_schema(keys) for name, keys in TABLES.items()}
+    for name, extra in _option_notes().items():
+        definitions["options"]["properties"][name] |= extra
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "kernels.yaml",
+        "description": "What hatch-cuda-kernels compiles while a wheel is built.",
+        **definitions.pop("manifest"),
+        "$defs": definitions,
+    }
+
+
+def _table_schema(keys: Table) -> dict[str, Any]:
+    pairs = [(name, key.instead) for name, key in keys.items() if key.instead]
+    schema = {
+        "type": "object",
+        "properties": {name: _key_schema(key) for name, key in keys.items()},
+        "required": [name for name, key in keys.items() if key.required and not key.instead],
+        "additionalProperties": False,
+    }
+    return schema | ({"allOf": [{"oneOf": [{"required": [one]} for one in pair]} for pair in pairs]} if pairs else {})
+
+
+def _key_schema(key: Key) -> dict[str, Any]:
+    return key.kind.schema | ({"description": key.doc} if key.doc else {})
+
+
+def _option_notes() -> dict[str, dict[str, Any]]:
+    notes: dict[str, dict[str, Any]] = {name: {"description": doc} for name, doc in field_docs(NvrtcOptions).items()}
+    for option in fields(NvrtcOptions):
+        if isinstance(option.default, bool | str):
+            notes.setdefault(option.name, {})["default"] = option.default
+    return notes
+
+
+def field_docs(cls: type) -> dict[str, str]:
+    """Return the docstrings under a class's fields by name; none if the source is not installed."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except OSError:
+        return {}
+    docs = {}
+    for statement, below in pairwise(next(ast.iter_child_nodes(tree)).body):  # type: ignore[attr-defined]
+        match statement, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                docs[name] = inspect.cleandoc(text)
+    return docs

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.includes import ProjectFiles
-from hatch_cuda_kernels.manifest.keys import MANIFEST
-from hatch_cuda_kernels.manifest.kinds import Item, ManifestReading, Spot, attempt, table
-from hatch_cuda_kernels.manifest.launch import check_placeholders, launch_rules
+from hatch_cuda_kernels.manifest.keys import MANIFEST, check_placeholders, launch_rules
+from hatch_cuda_kernels.manifest.kinds import Item, ManifestReading, Scope, Spot, attempt, make_scope, table
 from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS, Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.manifest.modules import exceeds_limit, expand_instances
 from hatch_cuda_kernels.manifest.project import project_version
-from hatch_cuda_kernels.manifest.values import Scope, make_scope
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.store import Supports
@@ -25,7 +23,7 @@ from hatch_cuda_kernels.store import Supports
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hatch_cuda_kernels.manifest.values import Native
+    from hatch_cuda_kernels.manifest.kinds import Native
 
 
 _MANIFEST: Final = table("manifest", MANIFEST)

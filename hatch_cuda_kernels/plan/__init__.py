@@ -4,7 +4,6 @@ from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.plan.jobs import *
     from hatch_cuda_kernels.plan.notes import *
     from hatch_cuda_kernels.plan.plan import *
     from hatch_cuda_kernels.plan.release import *
@@ -13,9 +12,8 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "jobs": "job_images lay_out_jobs route_of",
         "notes": "arch_warnings broken_promises changed_code describe_plan missing_headers",
-        "plan": "learn make_plan open_reader PlannedModule read_sources",
+        "plan": "job_images lay_out_jobs learn make_plan open_reader PlannedModule read_sources route_of",
         "release": "check_release requirements",
     },
 )

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.compiler.toolchain import (
     supports_arch,
 )
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
-from hatch_cuda_kernels.plan.jobs import route_of
+from hatch_cuda_kernels.plan.plan import route_of
 
 if TYPE_CHECKING:
     from pathlib import Path

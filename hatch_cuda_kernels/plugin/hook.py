@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.build import BuildReport
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.plugin.layout import Package
-    from hatch_cuda_kernels.plugin.selection import Selection
+    from hatch_cuda_kernels.plugin.layout import Package, Selection
 
 
 #: Keys that hatchling allows in every hook's table.
@@ -249,7 +248,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _selection(self, build_data: Mapping[str, Any] | None = None) -> Selection:
         """Return what the wheel would ship, given what other hooks have added to it until now."""
-        from hatch_cuda_kernels.plugin.selection import Selection
+        from hatch_cuda_kernels.plugin.layout import Selection
 
         return Selection.of(self._wheel_builder(self._root), build_data)
 
@@ -276,8 +275,7 @@ def find_package(root: Path, package: str | None) -> tuple[str, str]:
     """
     from hatchling.builders.wheel import WheelBuilder  # not needed in a build
 
-    from hatch_cuda_kernels.plugin.layout import choose_package
-    from hatch_cuda_kernels.plugin.selection import Selection
+    from hatch_cuda_kernels.plugin.layout import Selection, choose_package
 
     try:
         selection = Selection.of(WheelBuilder(str(root)))

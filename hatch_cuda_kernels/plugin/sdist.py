@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plan import read_sources
-from hatch_cuda_kernels.plugin.selection import HOOK, Selection, setting
+from hatch_cuda_kernels.plugin.layout import HOOK, Selection, setting
 from hatch_cuda_kernels.store import temporary_workspace
 
 if TYPE_CHECKING:

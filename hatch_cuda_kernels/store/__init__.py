@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.index import *
     from hatch_cuda_kernels.store.launch_rules import *
     from hatch_cuda_kernels.store.module import *
-    from hatch_cuda_kernels.store.package import *
-    from hatch_cuda_kernels.store.packing import *
     from hatch_cuda_kernels.store.promises import *
     from hatch_cuda_kernels.store.reader import *
     from hatch_cuda_kernels.store.source import *
@@ -20,21 +18,24 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "contents": "Distribution extract_images list_contents SBOM_FILE sbom_text",
+        "contents": (
+            "Distribution extract_images is_bomb list_contents modules_of open_package read_member SBOM_FILE "
+            "sbom_text UNREADABLE"
+        ),
         "index": (
-            "DETAILS_FILE ImageRecord INDEX_FILE KERNELS_FILE module_names ModuleIndex PROMISES_FILE SOURCE_FOLDER "
-            "STANDARD_FILE STORE_FOLDER Stored UnitRecord"
+            "DETAILS_FILE ImageRecord INDEX_FILE KERNELS_FILE module_names ModuleIndex PROMISES_FILE "
+            "SOURCE_FOLDER STANDARD_FILE STORE_FOLDER Stored UnitRecord"
         ),
         "launch_rules": "canonical ExpressionError find_rule LaunchRule placeholders_of python_text split_sizes",
         "module": "BuiltModule",
-        "package": "is_bomb modules_of open_package read_member UNREADABLE",
-        "packing": "blocks NewImage PACK_FILE read_blocks",
         "promises": (
             "broken_supports check_built check_wheel Coverage find_gaps find_spills Promises read_promises Supports"
         ),
         "reader": "find_store KernelLine StoreReader unpack_whole",
         "source": "ModuleSource read_shipped recipe_of",
         "texts": "DIGESTS_FILE digests_text json_text kernels_text ListedModule ModuleDetails read_digests",
-        "writer": "check_replaceable prepare_place temporary_workspace write_store",
+        "writer": (
+            "blocks check_replaceable NewImage PACK_FILE prepare_place read_blocks temporary_workspace write_store"
+        ),
     },
 )

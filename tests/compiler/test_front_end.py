@@ -13,8 +13,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
-from hatch_cuda_kernels.compiler.job import FinishJob
-from hatch_cuda_kernels.compiler.recipe import FINISHER_NAMES
+from hatch_cuda_kernels.compiler.job import FINISHER_NAMES, FinishJob
 from hatch_cuda_kernels.compiler.toolchain import libraries
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest

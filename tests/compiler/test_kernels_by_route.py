@@ -12,10 +12,9 @@ from front_ends import EXAMPLE, REPOSITORY
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.finish import LinkInput, link
-from hatch_cuda_kernels.compiler.job import FinishInput
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.job import FinishInput, Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import lay_out_jobs

@@ -239,7 +239,7 @@ SHOWS_DIRECTORY = {
 @pytest.mark.parametrize(("options", "kind"), SHOWS_DIRECTORY.values(), ids=SHOWS_DIRECTORY.keys())
 def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, apart, options, kind):
     """Two checkouts give one image under one key, and the caller stays in its own directory."""
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.placement._threads_can_move", lambda: "thread" in apart)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc_calls._threads_can_move", lambda: "thread" in apart)
     monkeypatch.setattr(nvrtc, "is_tainted", lambda: "trace" in apart)
     made = []
     for name in ("one", "two"):

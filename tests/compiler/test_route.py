@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.recipe import Recipe, Route, choose_route
+from hatch_cuda_kernels.compiler.job import Recipe, Route, choose_route
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 

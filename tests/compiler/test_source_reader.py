@@ -12,7 +12,7 @@ import pytest
 from hatch_cuda_kernels import NvrtcOptions
 from hatch_cuda_kernels.cache.notes import Notes
 from hatch_cuda_kernels.compiler import recipe_reader, source_reader
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.source_reader import SourceReader, rule_files
 from hatch_cuda_kernels.compiler.toolchain import toolchain

@@ -6,8 +6,8 @@ import pytest
 from doc_blocks import DOCS, blocks_of
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions

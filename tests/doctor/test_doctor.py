@@ -15,9 +15,9 @@ from devices import no_device_reason
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cli.doctor import _ASKED
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major, find_library
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library
 from hatch_cuda_kernels.doctor import TASKS, Finding, judge
 from hatch_cuda_kernels.doctor import ask as ask_probes
 from hatch_cuda_kernels.problem import Problem

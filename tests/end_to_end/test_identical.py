@@ -14,8 +14,8 @@ from cache_entries import edit
 from slow_parameters import slow_but
 
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.pool.executors import WorkerExecutor

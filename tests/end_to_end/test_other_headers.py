@@ -17,8 +17,8 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain import headers, key_parts, toolchain
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, outer, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest

@@ -20,8 +20,8 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.compiler.toolchain.packages import pip_install
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.errors import NoImageError
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
 

@@ -13,8 +13,8 @@ from hatch_cuda_kernels import CompileError, InputError, NvrtcOptions, compile_t
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import further_levels, read_recipe
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import HostCode, NvrtcOptions

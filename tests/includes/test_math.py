@@ -8,7 +8,7 @@ import pytest
 from math_calls import GOLDEN, by_nvcc, by_nvrtc, calls, differences, read_types, types_source, with_code
 
 from hatch_cuda_kernels import compile_to_cubin, compile_to_ptx
-from hatch_cuda_kernels.compiler.binary.elf import read_elf
+from hatch_cuda_kernels.compiler.binary.cubin import read_elf
 from hatch_cuda_kernels.errors import CompileError
 
 

@@ -14,8 +14,8 @@ from slow_parameters import slow_but
 import hatch_cuda_kernels
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.libraries import standard_headers

@@ -15,9 +15,8 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.job import FinishJob
 from hatch_cuda_kernels.compiler.toolchain import libraries as toolchain_libraries
-from hatch_cuda_kernels.compiler.toolchain.libraries import load_device_runtime
+from hatch_cuda_kernels.compiler.toolchain.libraries import find_library, load_device_runtime
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.wheels import find_library
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan, requirements

@@ -12,9 +12,8 @@ from linked_project import build_linked, objects_of, write_linked
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.job import FinishJob
+from hatch_cuda_kernels.compiler.job import FinishJob, Recipe
 from hatch_cuda_kernels.compiler.nvrtc import run_job
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.manifest import load_manifest

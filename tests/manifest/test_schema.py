@@ -10,7 +10,7 @@ import yaml
 
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.manifest import manifest_schema, parse_manifest
-from hatch_cuda_kernels.manifest.schema import field_docs
+from hatch_cuda_kernels.manifest.keys import field_docs
 from hatch_cuda_kernels.options import NvrtcOptions
 
 #: Where each mapping with known keys stands, as text around one more entry.

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_in_child
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest

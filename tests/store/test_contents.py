@@ -11,8 +11,7 @@ import pytest
 from wheels import Wheel
 
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, sbom_text
-from hatch_cuda_kernels.store.package import open_package
+from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, open_package, sbom_text
 from hatch_cuda_kernels.verify import Demands, verify_store
 
 PROJECT = Distribution("example-project", "0.1.0")

@@ -17,8 +17,8 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, NoImageError, StoreError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store.index import ImageRecord
-from hatch_cuda_kernels.store.packing import BLOCK_BYTES, lay_out, pack_block
 from hatch_cuda_kernels.store.reader import StoreReader, unpack_block
+from hatch_cuda_kernels.store.writer import BLOCK_BYTES, lay_out, pack_block
 
 ARCHS = ("sm_80", "sm_90", "sm_120")
 

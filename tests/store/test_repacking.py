@@ -10,8 +10,8 @@ import pytest
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.store import packing
-from hatch_cuda_kernels.store.packing import pack_block, read_blocks
+from hatch_cuda_kernels.store import writer
+from hatch_cuda_kernels.store.writer import pack_block, read_blocks
 
 MODULES = "b: {source: b.cu}, c: {source: c.cu}"
 MANIFEST = f"{{schema: 1, packing: solid, arches: [sm_80, sm_90], modules: {{a: {{source: a.cu}}, {MODULES}}}}}"
@@ -50,7 +50,7 @@ def packed(monkeypatch):
     A build that replaces a store packs its smallest block once more: it may be another liblzma's.
     """
     sizes = []
-    monkeypatch.setattr(packing, "pack_block", lambda data: sizes.append(len(data)) or pack_block(data))
+    monkeypatch.setattr(writer, "pack_block", lambda data: sizes.append(len(data)) or pack_block(data))
     return sizes
 
 

@@ -17,8 +17,8 @@ from precompiled_here import in_use
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.child_process import ChildProcess
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.precompiled import Beginning, Preamble, Toolkit
-from hatch_cuda_kernels.compiler.recipe import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError

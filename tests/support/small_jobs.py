@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 

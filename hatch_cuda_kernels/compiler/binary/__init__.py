@@ -5,7 +5,6 @@ from hatch_cuda_kernels.doors import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.binary.cubin import *
-    from hatch_cuda_kernels.compiler.binary.elf import *
     from hatch_cuda_kernels.compiler.binary.log import *
     from hatch_cuda_kernels.compiler.binary.mangling import *
     from hatch_cuda_kernels.compiler.binary.ptx import *
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "cubin": "Cubin read_cubin",
-        "elf": "Linkage linkage_of_object linkage_of_ptx without_times",
+        "cubin": "Cubin Linkage linkage_of_object linkage_of_ptx read_cubin without_times",
         "log": "bad_names Diagnostic parse_log",
         "mangling": "argument_parameters demangled function_parameters",
         "ptx": "drop_unused Ptx read_ptx",

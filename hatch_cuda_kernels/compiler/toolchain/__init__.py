@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain.libraries import *
     from hatch_cuda_kernels.compiler.toolchain.packages import *
     from hatch_cuda_kernels.compiler.toolchain.toolchain import *
-    from hatch_cuda_kernels.compiler.toolchain.wheels import *
 
 #: A cache hit reads the memory, and looks for nothing.
 __getattr__ = lazy(
@@ -18,8 +17,8 @@ __getattr__ = lazy(
         "headers": "find_parts include_graph part_files PARTS scan_headers",
         "key_parts": "recall_key_part",
         "libraries": (
-            "install_compiler installed_ptxas known_numbers load_device_runtime load_nvjitlink nvjitlink_version "
-            "require_ptxas supported_numbers"
+            "bindings_major install_compiler installed_ptxas known_numbers library_version load_device_runtime "
+            "load_nvjitlink missing_bindings nvjitlink_version record_digest require_ptxas supported_numbers"
         ),
         "packages": (
             "at_least bindings build_extra curand distribution documentation editable_install exactly "
@@ -30,6 +29,5 @@ __getattr__ = lazy(
             "current_toolchain find_toolchain header_folders installed_headers known_toolchains load_toolchain "
             "ptxas_version remember_key_part supports_arch Toolchain"
         ),
-        "wheels": "bindings_major library_version missing_bindings record_digest",
     },
 )

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import file_state, unchanged
-from hatch_cuda_kernels.compiler.toolchain.packages import distribution
-from hatch_cuda_kernels.compiler.toolchain.wheels import (
+from hatch_cuda_kernels.compiler.toolchain.libraries import (
     contents_at,
     digest_of_all,
     listed_files,
@@ -32,6 +31,7 @@ from hatch_cuda_kernels.compiler.toolchain.wheels import (
     wheel_of,
     wheels_in,
 )
+from hatch_cuda_kernels.compiler.toolchain.packages import distribution
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked
 from hatch_cuda_kernels.libraries import words_in

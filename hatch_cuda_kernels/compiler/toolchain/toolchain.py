@@ -21,13 +21,14 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import (
     altered_library,
     ask_nvrtc,
     check_age,
+    find_header_folders,
     find_ptxas,
     identity,
     library_files,
+    library_version,
     nvjitlink_version,
     supported_numbers,
 )
-from hatch_cuda_kernels.compiler.toolchain.wheels import find_header_folders, library_version
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, OuterHeaders, packaged_standard_headers
 from hatch_cuda_kernels.versions import release_of

@@ -7,7 +7,7 @@ import os
 import pytest
 from small_jobs import job_of
 
-from hatch_cuda_kernels.compiler.binary.elf import without_times
+from hatch_cuda_kernels.compiler.binary.cubin import without_times
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.options import NvrtcOptions
 

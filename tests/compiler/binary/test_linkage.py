@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from raw_nvrtc import compile_raw
 
-from hatch_cuda_kernels.compiler.binary.elf import Linkage, linkage_of_object, linkage_of_ptx
+from hatch_cuda_kernels.compiler.binary.cubin import Linkage, linkage_of_object, linkage_of_ptx
 
 SOURCE = """
 extern __device__ int other_table[4];

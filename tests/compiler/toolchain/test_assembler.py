@@ -8,10 +8,9 @@ import pytest
 from wheels import digest
 
 from hatch_cuda_kernels.compiler.toolchain import libraries
-from hatch_cuda_kernels.compiler.toolchain.libraries import find_ptxas, require_ptxas
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major, find_library, find_ptxas, require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.packages import release_requirements
 from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain, load_toolchain
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major, find_library
 from hatch_cuda_kernels.errors import ToolchainError
 
 needs_13 = pytest.mark.skipif(bindings_major() == 12, reason="the site is made as wheels of CUDA 13 are")

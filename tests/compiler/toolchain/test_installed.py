@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import headers, libraries, toolchain, wheels
+from hatch_cuda_kernels.compiler.toolchain import headers, libraries, toolchain
 from hatch_cuda_kernels.compiler.toolchain.headers import find_parts, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.libraries import check_age
 from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain, known_toolchains, load_toolchain
@@ -239,7 +239,7 @@ def test_what_was_hashed_is_remembered_by_stat(wheel, fresh_cache, monkeypatch):
 
     def in_another_process():
         headers._scans.clear()
-        wheels._contents_at.cache_clear()
+        libraries._contents_at.cache_clear()
         return other_headers(["curand_kernel.h"], folders)
 
     assert (in_another_process(), opened) == (digest, [])
@@ -259,7 +259,7 @@ def test_another_version_of_this_package_reads_headers_anew(wheel, fresh_cache, 
     monkeypatch.setattr(headers, "_digest_and_includes", lambda path: ["", "<other.h>"])
     monkeypatch.setattr(headers, "_readers", lambda: ["another"])
     headers._scans.clear()
-    wheels._contents_at.cache_clear()
+    libraries._contents_at.cache_clear()
     assert scan_headers(("curand_kernel.h",), (str(wheel),)).asked.names == {"other.h"} != asked.names
     headers._scans.clear()
 
@@ -288,7 +288,7 @@ HIT = """
 import dataclasses, pathlib, sys
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.toolchain.toolchain import known_toolchains
-from hatch_cuda_kernels.compiler.recipe import Recipe
+from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 recipe = Recipe(module="m", sources=("k.cu",), options=NvrtcOptions(lto=True))
@@ -302,14 +302,14 @@ print(*(line.rsplit("/", 1)[-1].strip() for line in open("/proc/self/maps") if "
 def test_a_wheel_names_the_build_of_its_nvrtc():
     """Version of the wheel and word of the library are one."""
     assert find_toolchain() == load_toolchain()
-    assert wheels.library_version("nvrtc") == load_toolchain().nvrtc
+    assert libraries.library_version("nvrtc") == load_toolchain().nvrtc
 
 
 def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, tmp_path):
     """The key of a compile with toolkit headers and LTO is found again without loading NVRTC or nvJitLink."""
     write("p/k.cu", "#include <cuda_fp16.h>\n__global__ void k() {}\n")
     (before,) = known_toolchains()
-    assert before.nvjitlink == wheels.library_version("nvJitLink") != ""
+    assert before.nvjitlink == libraries.library_version("nvJitLink") != ""
     run = subprocess.run(
         [sys.executable, "-c", HIT, str(tmp_path / "p")], check=True, capture_output=True, text=True
     ).stdout.splitlines()
@@ -336,7 +336,7 @@ def test_a_damaged_library_is_named(write, tmp_path, monkeypatch, kept):
     """A library that was cut off in a download names its file and the command that mends it; the process lives on."""
     lib = tmp_path / "site/nvidia/cu13/lib"
     lib.mkdir(parents=True)
-    original = wheels.find_library("nvrtc")
+    original = libraries.find_library("nvrtc")
     assert original is not None
     with original.open("rb") as whole:
         (lib / original.name).write_bytes(whole.read(kept))

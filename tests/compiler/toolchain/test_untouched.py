@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from wheels import digest
 
-from hatch_cuda_kernels.compiler.toolchain import toolchain, wheels
+from hatch_cuda_kernels.compiler.toolchain import libraries, toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part
-from hatch_cuda_kernels.compiler.toolchain.libraries import library_files, missing_nvrtc
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major, library_files, missing_nvrtc
 from hatch_cuda_kernels.compiler.toolchain.toolchain import (
     current_toolchain,
     find_toolchain,
@@ -23,7 +23,6 @@ from hatch_cuda_kernels.compiler.toolchain.toolchain import (
     load_toolchain,
     remember_key_part,
 )
-from hatch_cuda_kernels.compiler.toolchain.wheels import bindings_major
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
 pytestmark = pytest.mark.skipif(bindings_major() == 12, reason="the site is made as wheels of CUDA 13 are")
@@ -65,7 +64,7 @@ def forget():
 
     def forget_all():
         load_toolchain.cache_clear()
-        wheels._contents_at.cache_clear()
+        libraries._contents_at.cache_clear()
 
     forget_all()
     yield forget_all
