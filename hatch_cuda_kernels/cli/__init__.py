@@ -1,6 +1,13 @@
-"""The command line: each command has a file, and imports what it needs when it runs.
+"""Compile CUDA C++ kernels into Python wheels, and say what is in a wheel.
 
-Exit status 0: done. 1: the answer is no, or something failed. 2: the input cannot be used.
+Further commands say which image a device gets, and what is wrong. Begin with init in the folder of a project, or in an
+empty folder.
+
+    hatch-cuda-kernels init
+    hatch-cuda-kernels check
+    hatch-cuda-kernels build
+    hatch-cuda-kernels explain saxpy --package mylib --arch sm_90
+    hatch-cuda-kernels doctor
 """
 
 from __future__ import annotations
@@ -15,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import is_quiet, print_json, quiet_output, show_error, show_hint, show_warning
-from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion
+from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion, add_command
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
 
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "make_parser"]
 
-#: Commands in the groups and the order of the help; each is the module of its name.
+#: Commands in the groups and the order of the help. Each is the module of its name, whose docstring is the help.
 _GROUPS = {
     "begin": ("init", "port"),
     "build": ("check", "build"),
@@ -41,7 +48,10 @@ _EXTRAS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status."""
+    """Run one command and return its exit status.
+
+    0: done. 1: the answer is no, or something failed. 2: the input cannot be used. 130: interrupted.
+    """
     args = make_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
     if argv is None:  # else the Python program that calls this shows them
         warnings.showwarning = partial(_warn, args)
@@ -70,16 +80,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser of the command that the arguments begin with; without one, the parser of all commands."""
-    parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...")
+    parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...", text=__doc__)
     parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(metavar="command", required=True, help=argparse.SUPPRESS)
     every = [name for names in _GROUPS.values() for name in names]
     asked = [name for name in every if name in argv[:1]]
     for name in asked or every:
-        import_module(f"{__name__}.{name}").register(commands, name)
+        module = import_module(f"{__name__}.{name}")
+        module.add_arguments(add_command(commands, name, module.__doc__, getattr(module, "run", None)))  # cache has actions to run
     if not asked:
-        texts = {listed.dest: listed.help or "" for listed in commands._choices_actions}  # noqa: SLF001 - argparse has no way in
-        parser.list_commands({heading: {name: texts[name] for name in names} for heading, names in _GROUPS.items()})
+        parser.list_commands(_GROUPS, commands)
     return parser
 
 

@@ -1,4 +1,10 @@
-"""``build``: compile a manifest into a store folder, without building a wheel."""
+"""Compile the manifest into a folder, without building a wheel.
+
+hatch-cuda-kernels build
+hatch-cuda-kernels build --arch sm_90
+hatch-cuda-kernels build --out store --jobs 4
+hatch-cuda-kernels build --executor dask:tcp://scheduler:8786
+"""
 
 from __future__ import annotations
 
@@ -17,9 +23,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.build import BuildReport
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="compile into a folder")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     add_manifest(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"store folder (default: {STORE_FOLDER} here)")
     parser.add_argument(
@@ -43,7 +48,6 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
         help=f"where to compile (default: {EXECUTOR}, else process)",
     )
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

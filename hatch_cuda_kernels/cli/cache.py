@@ -1,4 +1,8 @@
-"""``cache``: this user's disk cache."""
+"""Show, trim, empty, export or import the disk cache of this user.
+
+hatch-cuda-kernels cache info
+hatch-cuda-kernels cache prune --max-bytes 500MB
+"""
 
 from __future__ import annotations
 
@@ -6,41 +10,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json, utc_text
-from hatch_cuda_kernels.cli.parser import byte_count
+from hatch_cuda_kernels.cli.parser import add_command, byte_count
 from hatch_cuda_kernels.terminal import count_text, printable, text_table
 
 if TYPE_CHECKING:
     import argparse
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command and its actions."""
-    parser = commands.add_parser(name, help="show, trim, export, import or empty the disk cache")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions."""
     actions = parser.add_subparsers(metavar="action", required=True)
-    for action, run, text in (
-        ("info", run_info, "where it is and how much it holds"),
-        ("ls", run_ls, "what it holds, entry by entry"),
-        ("prune", run_prune, "remove the least recently used entries and stale leftovers"),
-        ("clear", run_clear, "remove every entry and what is remembered about toolchains and sources"),
-        ("export", run_export, "write entries into a bundle, for another machine or a container"),
-        ("import", run_import, "read the entries of a bundle into the cache"),
-    ):
-        sub = actions.add_parser(action, help=text)
-        if action == "prune":
-            sub.add_argument(
-                "--max-bytes",
-                type=byte_count,
-                metavar="SIZE",
-                help="how much to keep at most, such as 500MB (default: the cap)",
-            )
-        if action in {"export", "import"}:
+    for run in (run_info, run_ls, run_prune, run_clear, run_export, run_import):
+        name = run.__name__.removeprefix("run_")
+        sub = add_command(actions, name, run.__doc__, run)
+        if name == "prune":
+            text = "how much to keep at most, such as 500MB (default: the cap)"
+            sub.add_argument("--max-bytes", type=byte_count, metavar="SIZE", help=text)
+        if name in {"export", "import"}:
             sub.add_argument("bundle", type=Path, metavar="BUNDLE", help="a file, such as kernels.zip")
         add_json(sub)
-        sub.set_defaults(run=run)
 
 
 def run_info(args: argparse.Namespace) -> int:
-    """Print where the cache is and what it holds."""
+    """Show where the disk cache is, and how much it holds.
+
+    hatch-cuda-kernels cache info
+    hatch-cuda-kernels cache info --json
+    """
     info = _cache().info()
     state = "" if info.writable else ", not writable"
     text = f"{info.path}: {count_text(info.entries, 'image')}, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
@@ -48,7 +44,10 @@ def run_info(args: argparse.Namespace) -> int:
 
 
 def run_ls(args: argparse.Namespace) -> int:
-    """Print every entry: what it is, which toolchain compiled it, its size, and when it was last used."""
+    """List the images in the disk cache.
+
+    hatch-cuda-kernels cache ls
+    """
     rows = [
         {
             "key": entry.key,
@@ -79,43 +78,55 @@ def run_ls(args: argparse.Namespace) -> int:
 
 
 def run_prune(args: argparse.Namespace) -> int:
-    """Remove the least recently used entries, down to the cap or the size given."""
+    """Remove the least recently used images, and what crashed processes left.
+
+    Images go until the cache is within its cap, or within a size that you name.
+
+    hatch-cuda-kernels cache prune
+    hatch-cuda-kernels cache prune --max-bytes 500MB
+    """
     cache = _cache()
     left = cache.prune(cache.max_bytes if args.max_bytes is None else args.max_bytes)
     return _show(args, {"path": str(cache.path), "bytes": left}, f"{left:,} bytes are left in {cache.path}")
 
 
 def run_clear(args: argparse.Namespace) -> int:
-    """Remove every entry, and the notes about toolchains and sources."""
+    """Remove every image, and the notes about toolchains and sources.
+
+    hatch-cuda-kernels cache clear
+    """
     cache = _cache()
     removed = cache.clear()
-    return _show(
-        args, {"path": str(cache.path), "removed": removed}, f"removed {count_text(removed, 'image')} from {cache.path}"
-    )
+    text = f"removed {count_text(removed, 'image')} from {cache.path}"
+    return _show(args, {"path": str(cache.path), "removed": removed}, text)
 
 
 def run_export(args: argparse.Namespace) -> int:
-    """Write every entry into a bundle."""
+    """Write all images into a bundle, for another machine or a container.
+
+    hatch-cuda-kernels cache export kernels.zip
+    """
     from hatch_cuda_kernels.cache import export_bundle  # zipfile takes a while
 
     count = export_bundle(_cache(), args.bundle)
-    return _show(
-        args, {"bundle": str(args.bundle), "entries": count}, f"wrote {count_text(count, 'image')} to {args.bundle}"
-    )
+    text = f"wrote {count_text(count, 'image')} to {args.bundle}"
+    return _show(args, {"bundle": str(args.bundle), "entries": count}, text)
 
 
 def run_import(args: argparse.Namespace) -> int:
-    """Read the entries of a bundle into the cache; those with a wrong digest are left out."""
+    """Read the images of a bundle into the disk cache.
+
+    hatch-cuda-kernels cache import kernels.zip
+    """
     from hatch_cuda_kernels.cache import import_bundle  # zipfile takes a while
 
     count = import_bundle(_cache(), args.bundle)
-    return _show(
-        args, {"bundle": str(args.bundle), "entries": count}, f"took {count_text(count, 'image')} from {args.bundle}"
-    )
+    text = f"took {count_text(count, 'image')} from {args.bundle}"
+    return _show(args, {"bundle": str(args.bundle), "entries": count}, text)
 
 
 def _cache() -> Any:  # DiskCache, imported where a command runs
-    from hatch_cuda_kernels.cache import open_cache  # no other command needs it
+    from hatch_cuda_kernels.cache import open_cache
 
     return open_cache()
 

@@ -1,8 +1,14 @@
-"""``check``: validate the manifest and list what a build would do."""
+"""Validate kernels.yaml and list the plan.
+
+For every image, the list says what a build would do: compile it, or take it from the disk cache. Nothing is compiled.
+
+    hatch-cuda-kernels check
+    hatch-cuda-kernels check --json cuda/kernels.yaml
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
 from hatch_cuda_kernels.cli.parser import add_manifest, manifest_path
@@ -26,9 +32,8 @@ _STUBS: Final = {
 }
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="validate kernels.yaml and list the plan")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     add_manifest(parser)
     add_json(parser)
     parser.set_defaults(run=run, failed={"jobs": []})

@@ -1,4 +1,9 @@
-"""``completion``: scripts that complete commands and options in a shell."""
+"""Print the script that completes commands in a shell.
+
+hatch-cuda-kernels completion bash > ~/.hatch-cuda-kernels.bash
+hatch-cuda-kernels completion zsh > ~/.zfunc/_hatch-cuda-kernels
+hatch-cuda-kernels completion fish > ~/.config/fish/completions/hatch-cuda-kernels.fish
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,9 @@ if TYPE_CHECKING:
 _FILES: Final = ("BUNDLE", "DIR", "FILE", "MANIFEST", "OLD", "PACKAGE")
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="print the script that completes commands in a shell")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,11 @@
-"""``doctor``: what is installed here, and what would work."""
+"""Show what is installed here, and what would work.
+
+For what would not work, it says how to fix it.
+
+    hatch-cuda-kernels doctor
+    hatch-cuda-kernels doctor --for build
+    hatch-cuda-kernels doctor --package mylib
+"""
 
 from __future__ import annotations
 
@@ -19,15 +26,13 @@ if TYPE_CHECKING:
 _ASKED = ("build", "load", "jit", "link", "record")
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="show what is installed here, and what would work")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     parser.add_argument(
         "--for", action="append", choices=_ASKED, default=[], dest="asked", help="a task that has to work; repeatable"
     )
     add_package(parser, name="--package", help="show which image each of its modules gets on the devices here: ")
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

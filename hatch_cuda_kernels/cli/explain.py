@@ -1,9 +1,15 @@
-"""``explain``: the ladder for one kernel, on the device here or a hypothetical one."""
+"""Show which image a kernel gets, and why not another one.
+
+It answers for the device here or for a hypothetical one, and compiles nothing.
+
+    hatch-cuda-kernels explain saxpy --package mylib
+    hatch-cuda-kernels explain saxpy --package mylib --arch sm_120 --driver 12.8
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.cli.parser import add_package, arch_text, cuda_version
@@ -14,9 +20,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="show which image a kernel gets, and why not another one")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     parser.add_argument("kernel", metavar="KERNEL", help="its name, such as saxpy or 'block_sum<float, 256>'")
     add_package(parser, name="--package")
     parser.add_argument(
@@ -26,7 +31,6 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument("--policy", default="compatible", metavar="P", help="compatible (default), exact or prebuilt")
     parser.add_argument("--module", metavar="NAME", help="the module, if several have the kernel")
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

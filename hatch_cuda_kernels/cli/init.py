@@ -1,9 +1,16 @@
-"""``init``: set a project up for kernels, or create a new one."""
+"""Set up the project here, or create one in an empty folder.
+
+It adds what is missing and never overwrites a file.
+
+    hatch-cuda-kernels init
+    hatch-cuda-kernels init --name mylib
+    hatch-cuda-kernels init --backend hatchling
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.terminal import wrap
@@ -12,15 +19,13 @@ if TYPE_CHECKING:
     import argparse
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="set up the project here, or create one in an empty folder")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     parser.add_argument("--name", metavar="NAME", help="name of a new project (default: the folder's)")
     parser.add_argument(
         "--backend", choices=("hatchling",), help="have Hatch build the project, in place of what builds it now"
     )
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

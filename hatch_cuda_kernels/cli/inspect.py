@@ -1,4 +1,8 @@
-"""``inspect``: what is inside a wheel, a store folder or an installed package."""
+"""List the modules, kernels and images of a package.
+
+hatch-cuda-kernels inspect dist/mylib-1.0-py3-none-any.whl
+hatch-cuda-kernels inspect mylib --extract images
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,11 @@ if TYPE_CHECKING:
 _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="list modules, kernels and images")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     add_package(parser)
     parser.add_argument("--extract", type=Path, metavar="DIR", help="write every image into a folder, for cuobjdump")
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,12 +18,20 @@ from hatch_cuda_kernels.sizes import parse_size
 from hatch_cuda_kernels.versions import parse_version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hatch_cuda_kernels.arch import ComputeCapability
 
 
 _PACKAGE_HELP: Final = "wheel, folder or import name"
+
+
+def add_command(commands: Any, name: str, text: str | None, run: Callable[..., int] | None) -> CommandParser:
+    """Add a command that runs a function. The text is its help; the list of commands shows the first line."""
+    summary = (text or "").partition("\n")[0].rstrip(".")
+    parser: CommandParser = commands.add_parser(name, help=summary[:1].lower() + summary[1:], text=text)
+    parser.set_defaults(run=run)
+    return parser
 
 
 def add_package(parser: argparse.ArgumentParser, *, name: str = "package", help: str = "") -> None:  # noqa: A002 - argparse's own word
@@ -79,110 +87,6 @@ def device(text: str) -> ComputeCapability:
         raise ArgumentTypeError(str(error)) from None
 
 
-_PROGRAM: Final = "hatch-cuda-kernels"
-
-#: By the words of the command: what it does, and its examples without the program's name.
-_TEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "": (
-        (
-            "Compiles CUDA C++ kernels into Python wheels, and says what is in a wheel, which image a device gets, "
-            "and what is wrong. Begin with init in the folder of a project, or in an empty one."
-        ),
-        ("init", "check", "build", "explain saxpy --package mylib --arch sm_90", "doctor"),
-    ),
-    "init": (
-        (
-            "Sets up the project here for kernels, or creates one in an empty folder. Adds what is missing and never "
-            "overwrites a file."
-        ),
-        ("init", "init --name mylib", "init --backend hatchling"),
-    ),
-    "port": (
-        (
-            "Guards the host code of existing sources, as a patch, so that NVRTC compiles them as nvcc does, and "
-            "drafts their manifest."
-        ),
-        ("port src/*.cu", "port --include include --manifest kernels.yaml src/*.cu"),
-    ),
-    "check": (
-        (
-            "Validates the manifest and lists every image with what a build would do: compile it, or take it from the "
-            "disk cache. Compiles nothing."
-        ),
-        ("check", "check --json cuda/kernels.yaml"),
-    ),
-    "build": (
-        "Compiles the manifest into a folder, without building a wheel.",
-        ("build", "build --arch sm_90", "build --out store --jobs 4", "build --executor dask:tcp://scheduler:8786"),
-    ),
-    "inspect": (
-        "Lists the modules, kernels and images of a wheel, a folder or an installed package.",
-        ("inspect dist/mylib-1.0-py3-none-any.whl", "inspect mylib --extract images"),
-    ),
-    "explain": (
-        ("Says which image a kernel gets on the device here or on another, and why not the others. Compiles nothing."),
-        ("explain saxpy --package mylib", "explain saxpy --package mylib --arch sm_120 --driver 12.8"),
-    ),
-    "verify": (
-        "Checks a wheel before its release, without a GPU: everything promised is in it, and nothing is damaged.",
-        (
-            "verify dist/mylib-1.0-py3-none-any.whl",
-            "verify dist/mylib-1.0-py3-none-any.whl --rebuild",
-            "verify mylib --supports-devices 8.0 9.0 --max-size 5MB",
-        ),
-    ),
-    "report": (
-        "Writes what a wheel holds and costs as an HTML page, and what changed since an older wheel.",
-        ("report dist/new.whl", "report dist/new.whl --against old.whl --fail-on-regression"),
-    ),
-    "cache": (
-        "Shows, trims, empties, exports or imports the disk cache of this user.",
-        ("cache info", "cache prune --max-bytes 500MB"),
-    ),
-    "cache info": ("Shows where the disk cache is, and how much it holds.", ("cache info", "cache info --json")),
-    "cache ls": ("Lists the images in the disk cache.", ("cache ls",)),
-    "cache prune": (
-        "Removes the least recently used images, down to the cap or to a size, and what crashed processes left.",
-        ("cache prune", "cache prune --max-bytes 500MB"),
-    ),
-    "cache clear": (
-        "Removes every image, and what is remembered of toolchains, headers and sources.",
-        ("cache clear",),
-    ),
-    "cache export": (
-        "Writes all images into a bundle, for another machine or a layer of a container.",
-        ("cache export kernels.zip",),
-    ),
-    "cache import": ("Reads the images of a bundle into the disk cache.", ("cache import kernels.zip",)),
-    "promote": (
-        "Makes a patch for the manifest of what was compiled for a package on this machine at run time.",
-        ("promote --package mylib", "promote --package mylib --apply"),
-    ),
-    "doctor": (
-        "Shows what is installed here, what would work, and how to fix the rest.",
-        ("doctor", "doctor --for build", "doctor --package mylib"),
-    ),
-    "schema": (
-        "Prints the JSON Schema of the manifest, for editors.",
-        ("schema > kernels.schema.json",),
-    ),
-    "completion": (
-        "Prints the script with which a shell completes commands and options.",
-        (
-            "completion bash > ~/.hatch-cuda-kernels.bash",
-            "completion zsh > ~/.zfunc/_hatch-cuda-kernels",
-            "completion fish \\\n    > ~/.config/fish/completions/hatch-cuda-kernels.fish",
-        ),
-    ),
-}
-
-
-def _describe(words: str) -> tuple[str, list[str]]:
-    """Return what a command does, and examples as the user types them. Raises KeyError for a command without a text."""
-    text, examples = _TEXTS[words]
-    return text, [f"{_PROGRAM} {example}" for example in examples]
-
-
 _WIDTH: Final = 78
 _CHOICE: Final = re.compile(
     r"(?:argument (?P<argument>[^:]+): )?invalid choice: '(?P<given>.*)' \(choose from (?P<known>.*)\)"
@@ -215,36 +119,32 @@ class ShowVersion(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An argument parser that takes its texts from ``_TEXTS``, by the words of the command."""
+    """An argument parser that takes its help from a docstring: sentences, then examples of the command."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, text: str | None = "", **options: Any) -> None:
         options |= {"formatter_class": _formatter, "allow_abbrev": False}
         super().__init__(**options)
         self._positionals.title = "arguments"
         self.words = self.prog.partition(" ")[2]
-        text, self._examples = _describe(self.words)
-        self.description = textwrap.fill(text, _WIDTH)
-        self.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="print errors only")
-        self.add_argument(
-            "-v",
-            "--verbose",
-            action="store_true",
-            default=argparse.SUPPRESS,
-            help="show compilers' options, and where errors were raised",
-        )
+        lines = [line.strip() for line in (text or "").splitlines()]  # none with python -OO
+        self._examples = [line for line in lines if line.startswith(self.prog)]
+        self.description = textwrap.fill(" ".join(line for line in lines if line not in self._examples), _WIDTH)
+        flag = {"action": "store_true", "default": argparse.SUPPRESS}
+        self.add_argument("-q", "--quiet", help="print errors only", **flag)  # type: ignore[arg-type]
+        text = "show compilers' options, and where errors were raised"
+        self.add_argument("-v", "--verbose", help=text, **flag)  # type: ignore[arg-type]
 
     def add_subparsers(self, **options: Any) -> Any:  # argparse gives the type a private name
         """Add commands below this one, without asking the formatter of the help for their name."""
         return super().add_subparsers(**{"prog": self.prog, **options})
 
-    def list_commands(self, groups: Mapping[str, Mapping[str, str]]) -> None:
+    def list_commands(self, groups: Mapping[str, Sequence[str]], commands: Any) -> None:
         """Put commands, each with what it does, into the help, below the headings of their groups."""
-        widest = max(len(name) for commands in groups.values() for name in commands)
-        lines = []
-        for heading, commands in groups.items():
-            listed = (f"  {name:{widest}}  {text}" for name, text in commands.items())
-            lines += ["", f"{heading}:", *listed]
-        self.description = "\n".join([self.description or "", *lines])
+        texts = {listed.dest: listed.help or "" for listed in commands._choices_actions}  # noqa: SLF001 - argparse has no way in
+        lines = [self.description]
+        for heading, names in groups.items():
+            lines += ["", f"{heading}:", *(f"  {name:{max(map(len, texts))}}  {texts[name]}" for name in names)]
+        self.description = "\n".join(map(str, lines))
 
     def format_help(self) -> str:
         """Return the help, which ends with examples and with where to read on."""
@@ -270,24 +170,27 @@ class CommandParser(argparse.ArgumentParser):
             self.exit(2)
         choice = _CHOICE.fullmatch(message)
         if choice is None:
-            self._end(message, f"see {self.prog} --help")
+            self._end(message)
         known = re.findall(r"[\w.-]+", choice["known"])
         if choice["argument"] in _PLACE_OF_COMMANDS:
             command = f"{self.words} {choice['given']}".strip()
-            self._end(f"there is no command {command!r}", _guess(choice["given"], known) or f"see {self.prog} --help")
-        message = f"argument {choice['argument']}: {choice['given']!r} is not one of {', '.join(known)}"
-        self._end(message, _guess(choice["given"], known) or f"see {self.prog} --help")
+            message = f"there is no command {command!r}"
+        else:
+            message = f"argument {choice['argument']}: {choice['given']!r} is not one of {', '.join(known)}"
+        self._end(message, choice["given"], known)
 
     def _refuse(self, word: str) -> NoReturn:
         option = word.partition("=")[0]
         if not option.startswith("-"):
-            self._end(f"unexpected argument {word!r}", f"see {self.prog} --help")
+            self._end(f"unexpected argument {word!r}")
         own = [name for name in self._option_string_actions if name.startswith("--")]
-        self._end(f"there is no option {option!r}", _guess(option, own) or f"see {self.prog} --help")
+        self._end(f"there is no option {option!r}", option, own)
 
-    def _end(self, message: str, hint: str) -> NoReturn:
+    def _end(self, message: str, word: str = "", known: Sequence[str] = ()) -> NoReturn:
+        """Print an error, with what ``word`` may have meant or else where to read on, and exit with 2."""
+        near = difflib.get_close_matches(word, known, n=1)
         show_error(message)
-        show_hint(hint)
+        show_hint(f"did you mean {near[0]!r}?" if near else f"see {self.prog} --help")
         if "--json" in getattr(self, "_given", ()):
             print_json({"problems": [message]})
         self.exit(2)
@@ -306,8 +209,3 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     Rich.highlights = [*Rich.highlights, _HEADING]
     Rich.text_markup = Rich.help_markup = False  # brackets are text, not colours
     return Rich(prog)
-
-
-def _guess(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else ""

@@ -1,4 +1,10 @@
-"""``port``: guard the host code of existing sources, as a patch, and draft their manifest."""
+"""Guard host code in existing sources, and draft their manifest.
+
+The guards, printed as a patch, let NVRTC compile the sources as nvcc does.
+
+    hatch-cuda-kernels port src/*.cu
+    hatch-cuda-kernels port --include include --manifest kernels.yaml src/*.cu
+"""
 
 from __future__ import annotations
 
@@ -18,9 +24,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.port import Ported
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="guard host code in existing sources, and draft their manifest")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     parser.add_argument("files", nargs="+", metavar="FILE.cu", help="sources below this folder")
     parser.add_argument("--include", action="append", default=[], metavar="DIR", help="folder searched for headers")
     parser.add_argument("--define", action="append", default=[], metavar="NAME[=VALUE]", help="macro to compile with")
@@ -41,7 +46,6 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument("--no-patch", action="store_true", help="change no file: each compile cuts the same host code")
     parser.add_argument("--no-compile", action="store_true", help="do not ask NVRTC what else it refuses")
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

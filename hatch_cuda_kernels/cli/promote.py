@@ -1,4 +1,8 @@
-"""``promote``: what was compiled at run time, as a patch for kernels.yaml or as a cache bundle."""
+"""Turn what was compiled at run time into a patch for kernels.yaml.
+
+hatch-cuda-kernels promote --package mylib
+hatch-cuda-kernels promote --package mylib --apply
+"""
 
 from __future__ import annotations
 
@@ -19,15 +23,13 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.promote import Miss, Promotion
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="turn what was compiled at run time into a patch for kernels.yaml")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     add_manifest(parser)
     add_package(parser, name="--package")
     parser.add_argument("--apply", action="store_true", help="write the manifest, besides showing the patch")
     parser.add_argument("--bundle", type=Path, metavar="FILE", help="write the recorded images into a cache bundle")
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

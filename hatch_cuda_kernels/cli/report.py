@@ -1,9 +1,15 @@
-"""``report``: what a wheel holds and costs, as one HTML file, and what changed since an older one."""
+"""Write what a wheel holds and costs as an HTML page.
+
+Compared with an older wheel, the page also shows what changed.
+
+    hatch-cuda-kernels report dist/new.whl
+    hatch-cuda-kernels report dist/new.whl --against old.whl --fail-on-regression
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.cli.parser import add_package
@@ -16,16 +22,14 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.report import PackageFacts, Report, Timings
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="write what a wheel holds and costs as an HTML page")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     add_package(parser)
     parser.add_argument("--against", metavar="OLD", help="an older wheel, folder or package: show what changed")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default: report.html)")
     parser.add_argument("--timings", type=Path, metavar="FILE", help="what build --json printed: its compile times")
     parser.add_argument("--fail-on-regression", action="store_true", help="exit with 1 if something got worse")
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

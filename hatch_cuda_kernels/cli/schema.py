@@ -1,8 +1,13 @@
-"""``schema``: the JSON Schema of kernels.yaml, for editors."""
+"""Print the JSON Schema of kernels.yaml.
+
+Editors use it to check and complete a manifest.
+
+    hatch-cuda-kernels schema > kernels.schema.json
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 
@@ -10,11 +15,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="print the JSON Schema of kernels.yaml")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - a schema is JSON either way

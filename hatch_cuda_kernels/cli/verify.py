@@ -1,10 +1,17 @@
-"""``verify``: the release gate. It names every problem of a wheel that does not hold what it lists and promises."""
+"""Check a wheel before its release, without a GPU.
+
+The checks find what is promised and missing, and what is damaged.
+
+    hatch-cuda-kernels verify dist/mylib-1.0-py3-none-any.whl
+    hatch-cuda-kernels verify dist/mylib-1.0-py3-none-any.whl --rebuild
+    hatch-cuda-kernels verify mylib --supports-devices 8.0 9.0 --max-size 5MB
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.cli.parser import add_package, byte_count, cuda_version, device
@@ -18,9 +25,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.verify import Demands, Verification
 
 
-def register(commands: Any, name: str) -> None:  # argparse names no type for it
-    """Add the command."""
-    parser = commands.add_parser(name, help="check a wheel before its release, without a GPU")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
     add_package(parser)
     parser.add_argument(
         "--supports-devices", nargs="+", type=device, metavar="X.Y", help="compute capabilities to prove"
@@ -37,7 +43,6 @@ def register(commands: Any, name: str) -> None:  # argparse names no type for it
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave both stores of --rebuild in a new folder")
     parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="skip a check; repeatable")
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
