@@ -87,7 +87,9 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     asked = [name for name in every if name in argv[:1]]
     for name in asked or every:
         module = import_module(f"{__name__}.{name}")
-        module.add_arguments(add_command(commands, name, module.__doc__, getattr(module, "run", None)))  # cache has actions to run
+        module.add_arguments(
+            add_command(commands, name, module.__doc__, getattr(module, "run", None))
+        )  # cache has actions to run
     if not asked:
         parser.list_commands(_GROUPS, commands)
     return parser

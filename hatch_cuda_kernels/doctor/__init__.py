@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -67,14 +68,13 @@ main(*question)
 
 def ask(*questions: tuple[str, str]) -> list[Finding]:
     """Return what each probe, given by name and argument, found; that a probe died is its finding."""
-    return [_answer(child) for child in [_start(*question) for question in questions]]
-
-
-def _start(name: str, argument: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _CODE, json.dumps([sys.path, sys.argv]), name, argument]
-    return subprocess.Popen(  # noqa: S603 - this interpreter
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
-    )
+    start = (sys.executable, "-c", _CODE, json.dumps([sys.path, sys.argv]))
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    children = [
+        subprocess.Popen([*start, *question], stdin=quiet, stdout=pipe, stderr=pipe)  # noqa: S603 - this interpreter
+        for question in questions
+    ]
+    return [_answer(child) for child in children]
 
 
 def _answer(child: subprocess.Popen[bytes]) -> Finding:
@@ -98,7 +98,7 @@ def _death(how: str) -> Finding:
 def _ending(status: int) -> str:
     try:
         return signal.Signals(-status).name if status < 0 else f"exit status {status}"
-    except ValueError:
+    except ValueError:  # a real-time signal
         return f"signal {-status}"
 
 
@@ -155,19 +155,13 @@ def _python() -> Finding:
 
 
 def _tools() -> Finding:
-    versions = {name: _version(name) for name in _TOOLS}
+    versions: dict[str, str | None] = dict.fromkeys(_TOOLS)
+    for name in _TOOLS:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     lacking = [name for name, version in versions.items() if version is None]
-    if not lacking:
-        return Finding({"versions": versions})
-    fix = pip_install(own("build"))
-    return Finding({"versions": versions}, Problem(f"not installed: {', '.join(lacking)}", fix), missing=True)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+    problem = Problem(f"not installed: {', '.join(lacking)}", pip_install(own("build"))) if lacking else None
+    return Finding({"versions": versions}, problem, missing=problem is not None)
 
 
 def _cache() -> Finding:
@@ -187,42 +181,35 @@ def _cache() -> Finding:
 
 def _folder_problem(info: CacheInfo) -> Problem | None:
     """Return what is wrong with the user's own cache folder."""
-    from hatch_cuda_kernels.cache import distrust
-
     if not info.path:
-        message = "there is no home folder for the cache"
-        return Problem(message, f"set {environment.CACHE_DIR} to a folder")
-    reason = distrust(Path(info.path)) or _unreadable(Path(info.path))
-    if reason is None and not info.writable:
+        return Problem("there is no home folder for the cache", f"set {environment.CACHE_DIR} to a folder")
+    reason = _access_problem(Path(info.path), shared=False)
+    if not reason and not info.writable:
         reason = f"{info.path} cannot be written to"
     return Problem(reason, f"set {environment.CACHE_DIR} to a folder of your own") if reason else None
 
 
 def _site_problem(path: Path) -> str:
+    return _access_problem(path, shared=True) if path.is_dir() else f"{path} in {environment.PATH} is not a folder"
+
+
+def _access_problem(path: Path, *, shared: bool) -> str:
+    """Return why entries of a folder cannot be used; empty if they can, or if there is no such folder yet."""
     from hatch_cuda_kernels.cache import distrust
 
-    if not path.is_dir():
-        return f"{path} in {environment.PATH} is not a folder"
-    return distrust(path, shared=True) or _unreadable(path) or ""
-
-
-def _unreadable(path: Path) -> str | None:
-    if not path.exists():
-        return None
+    reason = distrust(path, shared=shared)
+    if reason or not path.exists():
+        return reason or ""
     if not path.is_dir():
         return f"{path} is not a folder"
-    return None if os.access(path, os.R_OK | os.X_OK) else f"{path} cannot be read"
+    return "" if os.access(path, os.R_OK | os.X_OK) else f"{path} cannot be read"
 
 
-#: What the package is used for, by the word for it on the command line.
-TASKS: Final = {
-    "build": "build wheels without isolation",
-    "load": "load prebuilt kernels",
-    "jit": "compile at run time",
-    "link": "finish PTX with nvJitLink",
-    "record": "keep what is compiled",
-}
 _NO_JIT: Final = Problem(JIT_FORBIDDEN, f"unset {environment.JIT}")
+
+
+#: What is said of a build without NVRTC.
+_ISOLATED: Final = "; an isolated build (python -m build, pip) installs the release that kernels.yaml asks for"
 
 
 class Verdict(NamedTuple):
@@ -253,34 +240,26 @@ class Verdict(NamedTuple):
 
 def judge(findings: dict[str, Finding]) -> dict[str, Verdict]:
     """Return a verdict for each task."""
-    return {
-        "build": _build(findings),
-        "load": _load(findings),
-        "jit": _jit(findings),
-        "link": _link(findings),
-        "record": _record(findings),
-    }
+    return {task: _verdict(task, findings) for task in TASKS}
+
+
+def _verdict(task: str, findings: dict[str, Finding]) -> Verdict:
+    if task in {"jit", "link"} and os.environ.get(environment.JIT, "1") == "0":
+        return Verdict("", _NO_JIT)
+    needed, how = TASKS[task]
+    for name in needed:
+        found = findings.get(name)  # there may be no manifest
+        if found is not None and found.problem is not None:
+            no_compiler = task == "build" and name == "nvrtc" and found.missing
+            return Verdict("", found.problem._replace(message=f"{found.problem.message}{no_compiler * _ISOLATED}"))
+    return how(findings)
 
 
 def _build(findings: dict[str, Finding]) -> Verdict:
-    tools, nvrtc, manifest = findings["tools"], findings["nvrtc"], findings.get("manifest")
-    if tools.problem is not None:
-        return Verdict("", tools.problem)
-    if manifest is not None and manifest.problem is not None:
-        return Verdict("", manifest.problem)
-    if nvrtc.problem is None:
-        return _limit_by_ptxas(_compiler(findings), findings["ptxas"].problem)
-    if not nvrtc.missing:
-        return Verdict("", nvrtc.problem)
-    isolated = "an isolated build (python -m build, pip) installs the release that kernels.yaml asks for"
-    return Verdict("", nvrtc.problem._replace(message=f"{nvrtc.problem.message}; {isolated}"))
-
-
-def _limit_by_ptxas(verdict: Verdict, problem: Problem | None) -> Verdict:
-    """Return the verdict on a build, limited by what keeps ptxas from working unless something else limits it."""
-    if problem is None or verdict.problem is not None:
+    verdict, lacking = _compiler(findings), findings["ptxas"].problem
+    if lacking is None or verdict.problem is not None:
         return verdict
-    return verdict._replace(problem=problem._replace(message=f"some modules cannot be built: {problem.message}"))
+    return verdict._replace(problem=lacking._replace(message=f"some modules cannot be built: {lacking.message}"))
 
 
 def _compiler(findings: dict[str, Finding]) -> Verdict:
@@ -292,9 +271,6 @@ def _compiler(findings: dict[str, Finding]) -> Verdict:
 
 
 def _load(findings: dict[str, Finding]) -> Verdict:
-    for name in ("driver", "bindings"):
-        if findings[name].problem is not None:
-            return Verdict("", findings[name].problem)
     driver = findings["driver"].facts
     if not driver["devices"]:
         return Verdict("", Problem("the driver reports no device", "nvidia-smi lists the devices"))
@@ -303,32 +279,28 @@ def _load(findings: dict[str, Finding]) -> Verdict:
 
 
 def _jit(findings: dict[str, Finding]) -> Verdict:
-    nvrtc = findings["nvrtc"]
-    if _is_jit_forbidden():
-        return Verdict("", _NO_JIT)
-    if nvrtc.problem is not None:
-        return Verdict("", nvrtc.problem)
+    nvrtc = findings["nvrtc"].facts
     for device in findings["driver"].facts.get("devices", ()):
         arch = f"sm_{device['capability'].replace('.', '')}"
-        if arch not in nvrtc.facts["archs"]:
-            message = f"NVRTC {nvrtc.facts['version']} does not know {arch}, the {device['name']}"
+        if arch not in nvrtc["archs"]:
+            message = f"NVRTC {nvrtc['version']} does not know {arch}, the {device['name']}"
             return Verdict("", Problem(message, f"install an NVRTC release that compiles for {arch}"))
     return _compiler(findings)
 
 
 def _link(findings: dict[str, Finding]) -> Verdict:
-    nvjitlink = findings["nvjitlink"]
-    if _is_jit_forbidden():
-        return Verdict("", _NO_JIT)
-    if nvjitlink.problem is not None:
-        return Verdict("", nvjitlink.problem)
-    return Verdict(f"nvJitLink {nvjitlink.facts['version']}, for PTX and LTO-IR up to its release")
+    return Verdict(f"nvJitLink {findings['nvjitlink'].facts['version']}, for PTX and LTO-IR up to its release")
 
 
 def _record(findings: dict[str, Finding]) -> Verdict:
-    cache = findings["cache"]
-    return Verdict("", cache.problem) if cache.problem is not None else Verdict(f"in {cache.facts['path']}")
+    return Verdict(f"in {findings['cache'].facts['path']}")
 
 
-def _is_jit_forbidden() -> bool:
-    return os.environ.get(environment.JIT, "1") == "0"
+#: By the word for a task on the command line: what has to be found without a problem, and how the task works then.
+TASKS: Final = {
+    "build": (("tools", "manifest", "nvrtc"), _build),
+    "load": (("driver", "bindings"), _load),
+    "jit": (("nvrtc",), _jit),
+    "link": (("nvjitlink",), _link),
+    "record": (("cache",), _record),
+}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.verify.files import check_digests, check_files, check_sources
+from hatch_cuda_kernels.verify.files import check_digests, check_files, check_index, check_sources
 from hatch_cuda_kernels.verify.images import check_architectures, check_kernels
-from hatch_cuda_kernels.verify.index import check_index
 from hatch_cuda_kernels.verify.promises import check_assembly, check_size, check_spills, check_supports
 from hatch_cuda_kernels.verify.rebuild import check_rebuild
 from hatch_cuda_kernels.verify.subject import Demands, Outcome, Result, Verification, read_subject

@@ -1,13 +1,21 @@
-"""Checks of the store's files: all are there, unchanged, where a build puts them, and no others."""
+"""Checks of a store's files and texts: all are there, as a build writes them, they agree, and there are no others."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.arch import ptx_isa_of_driver
+from hatch_cuda_kernels.compiler.toolchain import Toolchain
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
-from hatch_cuda_kernels.names import build_order
+from hatch_cuda_kernels.manifest import FRONT_ENDS
+from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
+from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.patterns import expand, placeholders
 from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import (
     DETAILS_FILE,
@@ -18,24 +26,246 @@ from hatch_cuda_kernels.store import (
     PROMISES_FILE,
     SOURCE_FOLDER,
     STANDARD_FILE,
+    LaunchRule,
+    ListedModule,
+    ModuleDetails,
     NewImage,
     Stored,
     UnitRecord,
     blocks,
     digests_text,
+    json_text,
+    kernels_text,
     read_digests,
     read_shipped,
     recipe_of,
     unpack_whole,
 )
-from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, Outcome, common_problems
+from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, Outcome, common_problems, grouped, names_by_key
+from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.store import ModuleIndex
+    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
+
+
+def check_index(subject: Subject) -> Outcome:
+    """Check that every text of the store is what a build writes, that they agree, and that look-ups find every line."""
+    problems = [*subject.damage, *_table_problems(subject)]
+    for index in subject.modules:
+        messages = (
+            *_listing_problems(subject, index),
+            *_text_problems(subject, index),
+            *_index_problems(subject, index),
+        )
+        problems += [Problem(message, REBUILD, index.module) for message in messages]
+    problems += _pattern_problems(subject)
+    problems += _promise_problems(subject)
+    return Outcome.of(len(subject.modules), "modules", problems)
+
+
+def _known_modules(subject: Subject) -> set[str]:
+    """Return the names of all modules, those with a damaged index included."""
+    return {index.module for index in subject.modules} | {damage.where for damage in subject.damage}
+
+
+def _table_problems(subject: Subject) -> Iterator[Problem]:
+    known = _known_modules(subject)
+    if not known:
+        yield Problem(f"the store has no modules: no folder has {INDEX_FILE}", REBUILD)
+    keys = [f"{line.key}\t{line.module}\t".encode() for line in subject.lines]
+    if keys != sorted(keys):
+        yield Problem(f"{KERNELS_FILE} is not sorted: look-ups would miss kernels", REBUILD)
+    for key, count in Counter(keys).items():
+        if count > 1:
+            name, module, _ = key.decode().split("\t")
+            yield Problem(f"{KERNELS_FILE} lists {name!r} {count} times", REBUILD, module)
+    for module, count in Counter(line.module for line in subject.lines).items():
+        if module not in known:
+            yield Problem(f"{KERNELS_FILE} lists {count} names, but there is no {INDEX_FILE}", REBUILD, module)
+    for line in subject.lines:
+        if line.key.removeprefix("&") != normalize_name(line.name):
+            yield Problem(f"{KERNELS_FILE} lists {line.name!r} under the wrong key, {line.key!r}", REBUILD, line.module)
+    if subject.lines:
+        yield from _other_lines(subject)
+
+
+def _other_lines(subject: Subject) -> Iterator[Problem]:
+    """Write ``kernels.tsv`` again from the kernels it lists, and yield the first line that differs."""
+    modules = sorted({line.module for line in subject.lines})
+    listed = (ListedModule(module, subject.kernels(module), subject.variables(module)) for module in modules)
+    written = kernels_text(listed).encode().splitlines(keepends=True)
+    there = (subject.reader.folder / KERNELS_FILE).read_bytes().splitlines(keepends=True)
+    if there == written:
+        return
+    pairs = zip([*there, b""], [*written, b""], strict=False)
+    number, line = next((number, line) for number, (line, other) in enumerate(pairs, 1) if line != other)
+    found = f"{line.decode(errors='replace').rstrip()!r}" if line else "the end of the file"
+    message = f"line {number} of {KERNELS_FILE} is {found}, which is not what a build writes there"
+    yield Problem(message, REBUILD)
+
+
+def _listing_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    lines = {line.key: line for line in subject.module_lines(index.module)}
+    kernels = names_by_key(index.names)
+    variables = {f"&{key}": name for key, name in names_by_key(index.globals).items()}
+    for key, name in (kernels | variables).items():
+        if key not in lines:
+            yield f"{KERNELS_FILE} does not list {name if key in kernels else key!r}, but the index does"
+        elif lines[key].name != name:
+            yield f"{KERNELS_FILE} lists {lines[key].name!r}, which the index spells {name!r}"
+    for key, line in lines.items():
+        if key.startswith("&") and key not in variables:
+            yield f"{KERNELS_FILE} lists the variable {line.name!r}, but the index does not"
+    if all(key.startswith("&") for key in lines):
+        yield f"{KERNELS_FILE} lists no kernel"
+    if not index.images:
+        yield "the index lists no image"
+    for listed, count in Counter(f"{image.arch} {image.kind}" for image in index.images).items():
+        if count > 1:
+            yield f"the index lists the {listed} {count} times"
+
+
+def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    """Write the index and its details again, and yield what differs: readers ignore what they do not need."""
+    summed = index._replace(images=tuple(image.with_summary() for image in index.images))
+    resources = {image.file: image.resources for image in index.images if image.kind == "cubin"}
+    lowered = {image.file: image.lowered for image in index.images if image.renames}
+    cuts = subject.reader.details(index.module).cuts
+    details = ModuleDetails(names=index.names, resources=resources, lowered=lowered, cuts=cuts)
+    for file, data in ((INDEX_FILE, summed.to_json()), (DETAILS_FILE, details.to_json())):
+        there = (subject.reader.folder / index.module / file).read_bytes()
+        if there == json_text(data).encode():
+            continue
+        read = json.loads(there)
+        names = sorted(name for name in read.keys() | data.keys() if read.get(name, ...) != data.get(name, ...))
+        what = ", ".join(names) or "order, spaces or keys that are there twice"
+        yield f"{file}: differs from what a build writes: {what}"
+
+
+def _file_problems(index: ModuleIndex) -> Iterator[str]:
+    """Yield the sources and libraries that are not shipped, or listed twice."""
+    for source in index.sources:
+        if source not in index.files:
+            yield f"the source {source} is not among the shipped files"
+    for name, digest in index.libraries:
+        if name != DEVICE_RUNTIME and index.files.get(name) != digest:
+            yield f"the library {name} is not among the shipped files"
+    linked = [*index.sources, *(name for name, _ in index.libraries)]
+    yield from (f"{name} is listed twice" for name, count in Counter(linked).items() if count > 1)
+    if (DEVICE_RUNTIME in linked) != bool(index.toolchain.get(DEVICE_RUNTIME)):
+        yield f"the index names {DEVICE_RUNTIME} under libraries or in its toolchain, and not in both"
+
+
+def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+    yield from _list_problems(index)
+    yield from _file_problems(index)
+    first = subject.by_name.get(listed_module(index.module), index)
+    apart = {"module", "names", "images", "patterns"}
+    differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
+    if differ:
+        yield f"it is a chunk of {first.module}, and differs in {', '.join(differ)}"
+    if NvrtcOptions.from_canonical(index.options).canonical() != index.options:
+        yield "the index lists options that have their default values"
+    if index.front_end not in FRONT_ENDS:
+        yield f"the index has an unknown front_end, {index.front_end!r}"
+    by_nvjitlink = index.is_linked or index.front_end == "lto" or index.options.get("lto")
+    if by_nvjitlink and not index.toolchain.get("nvjitlink"):
+        yield "the index does not say which nvJitLink finished the images"
+    if index.toolchain.get("headers") and index.outside is None:
+        yield "the toolchain has toolkit headers, which the source does not use"
+    if index.editable is not None and subject.is_shipped:
+        yield "the index is of an editable install, and would take the source from outside the package"
+    elif index.editable != subject.modules[0].editable:
+        yield "the modules are not all of the same editable install"
+    if index.schema != subject.modules[0].schema:
+        yield "the modules are not all of the same schema"
+    archs = [image.arch for image in index.images]
+    if archs != sorted(archs):
+        yield "the images are not in the order of their architectures"
+    yield from (message for image in index.images for message in _image_problems(index, image))
+
+
+def _list_problems(index: ModuleIndex) -> Iterator[str]:
+    options = NvrtcOptions.from_canonical(index.options)
+    lists = {
+        "names": index.names,
+        "globals": index.globals,
+        "headers": index.headers,
+        "include folders": options.include,
+        "macros": [name for name, _ in options.define],
+    }
+    for what, names in lists.items():
+        if len({*names}) < len(names):
+            yield f"the index lists one of its {what} twice"
+    if any(pattern.keys() != {"pattern", "matrix"} for pattern in index.patterns):
+        yield "the index has a pattern with unknown fields"
+    if not all(map(_is_rule, index.launch)):
+        yield "the index has a launch rule that no build writes"
+    tools: dict[str, Any] = {
+        name: index.toolchain.get(name, "") for name in Toolchain._fields if name != "include_dirs"
+    }
+    if Toolchain(**tools).to_json() != index.toolchain:
+        yield "the index has a toolchain that no build writes"
+
+
+def _is_rule(data: dict[str, Any]) -> bool:
+    """Return whether a launch rule can be read. What it says is the author's choice."""
+    rule = LaunchRule.from_json(data)
+    try:
+        rule.python_texts(rule.names, dict.fromkeys(placeholders(rule.kernel), "1"))
+    except ValueError:
+        return False
+    return rule.to_json() == data
+
+
+def _image_problems(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
+    name = f"{index.module}.{image.arch}.{image.kind}"
+    if image.file != name:
+        yield f"{image.file} is called {name} by a build"
+    if image.renames != bool(image.lowered):
+        yield f"{image.file}: only one of {INDEX_FILE} and {DETAILS_FILE} says that it renames kernels"
+    tools = (index.toolchain[tool] for tool in ("nvrtc", "nvjitlink") if index.toolchain.get(tool))
+    known = {ptx_isa_of_driver(parse_version(".".join(tool.split(".")[:2]))) for tool in tools}
+    if image.kind == "cubin" and None not in known and image.ptx_isa not in known:
+        yield f"{image.file}: PTX ISA {version_text(image.ptx_isa)} is not that of the recorded toolchain"
+
+
+def _pattern_problems(subject: Subject) -> Iterator[Problem]:
+    """Check that the instances of each pattern stand together among its module's names, in the order of patterns."""
+    ordered = sorted(subject.modules, key=lambda index: build_order(index.module))
+    names = grouped((listed_module(index.module), name) for index in ordered for name in index.names)
+    for index in subject.modules:
+        rest = names.get(listed_module(index.module), [])
+        for pattern in index.patterns:
+            block = _block(rest, pattern["pattern"], pattern["matrix"])
+            rest = rest[block.stop :]
+            if not block:
+                message = f"the pattern {pattern['pattern']!r} does not give the names in {DETAILS_FILE}"
+                yield Problem(message, REBUILD, index.module)
+
+
+def _block(names: list[str], pattern: str, matrix: dict[str, list[str]]) -> range:
+    """Return where the instances of a pattern are among names; an empty range if they are not all there."""
+    count = prod(map(len, matrix.values()))
+    if matrix.keys() != {*placeholders(pattern)} or not 0 < count <= len(names):
+        return range(0)
+    given = {*expand(pattern, matrix)}
+    first = next((at for at, name in enumerate(names) if name in given), 0)
+    block = range(first, first + count)
+    return block if len(given) == count and {names[at] for at in block if at < len(names)} == given else range(0)
+
+
+def _promise_problems(subject: Subject) -> Iterator[Problem]:
+    path, text = subject.reader.folder / PROMISES_FILE, subject.promises.text()
+    damaged = any(damage.message.startswith(PROMISES_FILE) for damage in subject.damage)
+    if path.is_file() and not damaged and path.read_bytes() != text.encode():
+        yield Problem(f"{PROMISES_FILE} differs from what a build writes: order, spaces or keys there twice", REBUILD)
+    for name in sorted(subject.promises.max_spill_bytes.keys() - _known_modules(subject)):
+        yield Problem(f"{PROMISES_FILE} limits the spills of {name!r}, which is not a module", REBUILD)
 
 
 def _place_problems(subject: Subject) -> Iterator[Problem]:
@@ -47,7 +277,10 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
         return
     places: dict[str, Stored] = {}
     for module in sorted((index.module for index in subject.modules), key=build_order):
-        new = _new_images(subject, module, places)
+        new: dict[str, StoredImage] = {}  # the images that no earlier module has, by digest
+        for image in subject.module_images(module):
+            if image.record.sha256 not in places:
+                new.setdefault(image.record.sha256, image)
         pack = f"{module}/{PACK_FILE}"
         if any(image.record.stored and image.record.stored.file == pack for image in new.values()):
             yield from _pack_problems(subject, pack, [*new.values()], places)
@@ -58,15 +291,6 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
         place = places[image.record.sha256]
         if image.record.stored != (None if place == own else place):
             yield image.problem(f"the index says that it is elsewhere than a build puts it: {place.file}")
-
-
-def _new_images(subject: Subject, module: str, places: dict[str, Stored]) -> dict[str, StoredImage]:
-    """Return the images that no earlier module has, by digest."""
-    new: dict[str, StoredImage] = {}
-    for image in subject.module_images(module):
-        if image.record.sha256 not in places:
-            new.setdefault(image.record.sha256, image)
-    return new
 
 
 def _pack_problems(
@@ -94,8 +318,15 @@ def check_files(subject: Subject) -> Outcome:
     """Check that every file the indexes need is there, and no other file is."""
     folder = subject.reader.folder
     there = {path for path in folder.rglob("*") if not path.is_dir()}
-    needed = {folder / name for name in _store_files(subject)}
-    problems = [image.problem(_missing_message(image)) for image in subject.images if image.damage == MISSING]
+    needed = {folder / name for name in (KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE)}
+    if any(index.editable is not None for index in subject.modules):
+        needed.add(folder / ".gitignore")
+    problems = []
+    for image in subject.images:
+        if image.damage == MISSING:
+            stored = image.record.stored
+            file = f"the file that holds it, {stored.file}," if stored else "the file"
+            problems.append(image.problem(f"{file} is missing"))
     for index in subject.modules:
         needed |= {folder / index.module / name for name in (INDEX_FILE, DETAILS_FILE)}
         needed |= {subject.reader.image_path(index.module, record) for record in index.images}
@@ -115,19 +346,8 @@ def check_files(subject: Subject) -> Outcome:
 def _sources(subject: Subject, index: ModuleIndex) -> dict[Path, str]:
     """Return the files of the store that a module's sources need, with their names."""
     root, folder = subject.reader.source_root(index.module), subject.reader.folder
-    return {root / name: name for name in index.files} | (
-        {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
-    )
-
-
-def _missing_message(image: StoredImage) -> str:
-    stored = image.record.stored
-    return f"the file that holds it, {stored.file}, is missing" if stored else "the file is missing"
-
-
-def _store_files(subject: Subject) -> list[str]:
-    editable = any(index.editable is not None for index in subject.modules)
-    return [KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE, *([".gitignore"] if editable else [])]
+    standard = {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
+    return {root / name: name for name in index.files} | standard
 
 
 def _stray_files(subject: Subject, paths: set[Path]) -> Iterator[Problem]:

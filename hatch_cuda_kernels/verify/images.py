@@ -91,7 +91,9 @@ def check_architectures(subject: Subject) -> Outcome:
 
 
 def _arch_problems(image: StoredImage) -> Iterator[str]:
-    record, tools = image.record, _writers(image)
+    record, toolchain = image.record, image.index.toolchain
+    writers = {"ptxas"} if record.kind == "cubin" and "ptxas" in toolchain else {"nvrtc", "nvjitlink"}
+    tools = {toolchain[name].partition("+")[0] for name in writers & toolchain.keys()}
     try:
         contents = image.contents
     except ValueError as error:
@@ -114,13 +116,6 @@ def _arch_problems(image: StoredImage) -> Iterator[str]:
             yield "not LTO-IR"
 
 
-def _writers(image: StoredImage) -> set[str]:
-    """Return the versions of the tools that may have written an image, by its module's toolchain."""
-    toolchain, is_cubin = image.index.toolchain, image.record.kind == "cubin"
-    names = {"ptxas"} if is_cubin and "ptxas" in toolchain else {"nvrtc", "nvjitlink"}
-    return {toolchain[name].partition("+")[0] for name in names & toolchain.keys()}
-
-
 _STRUCT: Final = re.compile(r"b8\[(\d+)\]:\d+")
 #: A kernel with more bytes of parameters describes them in another way, without marks.
 _MOST_MARKED: Final = 4096
@@ -130,11 +125,8 @@ _SCALAR: Final = re.compile(r"[a-z]+(\d+)")
 def check_kernels(subject: Subject) -> Outcome:
     """Check that every listed kernel and variable is in every image that should have it, with the same parameters."""
     problems = [problem for image in subject.images for problem in _image_problems(subject, image)]
-    problems += [
-        Problem(message, REBUILD, index.module)
-        for index in subject.modules
-        for message in _line_problems(subject, index)
-    ]
+    for index in subject.modules:
+        problems += (Problem(message, REBUILD, index.module) for message in _line_problems(subject, index))
     return Outcome.of(sum(not line.key.startswith("&") for line in subject.lines), "kernels", problems)
 
 
@@ -153,9 +145,8 @@ def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         first = next((image.record for image in images if line.lowered not in image.record.lacks), None)
         if first is not None and line.key in first.lowered:
             yield f"{line.name!r} is not listed under its lowered name in {first.file}, the first image with it"
-    per_arch = index.front_end == "per-arch" and not index.options.get("lto") and not index.is_linked
-    if per_arch:  # else its types come from another compile
-        yield from _pointer_problems(lines, called)
+    if index.front_end == "per-arch" and not index.options.get("lto") and not index.is_linked:
+        yield from _pointer_problems(lines, called)  # other modules take their types from another compile
 
 
 def _type_problems(line: KernelLine) -> Iterator[str]:
@@ -199,13 +190,11 @@ def _pointer_problems(lines: Sequence[KernelLine], called: Sequence[tuple[Stored
 
 
 def _pointers(image: StoredImage) -> dict[str, frozenset[int]]:
-    match image.readable:
-        case Cubin(kernels=kernels):
-            return {name: kernel.pointers for name, kernel in kernels.items()}
-        case Ptx(entries=entries):
-            every = entries.items()
-            return {name: frozenset(at for at, param in enumerate(params) if param == "ptr") for name, params in every}
-    return {}
+    contents = image.readable
+    if isinstance(contents, Cubin):
+        return {name: kernel.pointers for name, kernel in contents.kernels.items()}
+    entries = contents.entries if contents is not None else {}
+    return {name: frozenset(at for at, one in enumerate(params) if one == "ptr") for name, params in entries.items()}
 
 
 def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
@@ -217,7 +206,9 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     yield from _kernel_problems(image, found, kernels)
     listed = {lowered: line.lowered for lowered, line in kernels}
     known = () if image.index.libraries else found  # libraries have kernels, which are not listed
-    unlisted = (name for name in known if name not in listed and not _is_another_chunks(name, subject, image))
+    first = listed_module(image.index.module)  # kernels that are not instances are in every chunk, and listed with it
+    listed_once = {line.lowered for line in subject.module_lines(first) if first != image.index.module}
+    unlisted = (name for name in known if name not in listed and name not in listed_once)
     yield from (image.problem(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
     for line in lines:
         lowered = own.get(line.key, line.lowered)
@@ -225,7 +216,9 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
             yield image.problem(f"the variable {line.name!r} ({lowered}) is not in the image")
     yield from (image.problem(message) for message in _rename_problems(image, lines))
     if isinstance(contents, Cubin):
-        yield from _resource_problems(image, contents, listed)
+        own_kernels, used = listed if image.index.libraries else contents.resources, contents.resources
+        if image.record.resources != {listed.get(name, name): used[name] for name in own_kernels if name in used}:
+            yield image.problem("the index lists other registers or kernels under 'resources' than the CUBIN has")
 
 
 def _kernel_problems(
@@ -253,20 +246,6 @@ def _rename_problems(image: StoredImage, lines: Sequence[KernelLine]) -> Iterato
         other = listed.get(key)
         if other is None or other == lowered or without_archs(other) != without_archs(lowered):
             yield f"the details rename {key!r} to {lowered}, which it cannot be called"
-
-
-def _is_another_chunks(lowered: str, subject: Subject, image: StoredImage) -> bool:
-    """Return whether the first chunk lists a kernel: kernels that are not instances are in every chunk, listed once."""
-    first = listed_module(image.index.module)
-    return first != image.index.module and any(line.lowered == lowered for line in subject.module_lines(first))
-
-
-def _resource_problems(image: StoredImage, cubin: Cubin, listed: dict[str, str]) -> Iterator[Problem]:
-    own = listed if image.index.libraries else cubin.resources
-    if image.record.resources != {
-        listed.get(name, name): cubin.resources[name] for name in own if name in cubin.resources
-    }:
-        yield image.problem("the index lists other registers or kernels under 'resources' than the CUBIN has")
 
 
 def _entry_points(contents: Cubin | Ptx) -> dict[str, Sequence[str | int]]:

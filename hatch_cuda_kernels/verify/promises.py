@@ -42,18 +42,19 @@ def check_supports(subject: Subject) -> Outcome:
 def check_spills(subject: Subject) -> Outcome:
     """Check that no kernel spills more bytes than its module may."""
     asked, promised = subject.demands.max_spill_bytes, subject.promises.max_spill_bytes
-    limits = (
-        promised if asked is None else dict.fromkeys((listed_module(index.module) for index in subject.modules), asked)
-    )
-    limited = [index for index in subject.modules if listed_module(index.module) in limits]
+    limited = []
+    for index in subject.modules:
+        limit = promised.get(listed_module(index.module)) if asked is None else asked
+        if limit is not None:
+            limited.append((index, limit))
     if not limited:
         return Outcome.skip("no limit: write 'max_spill_bytes:' in the manifest, or give --max-spill-bytes")
     problems = [
         _in_module(spill, index)
-        for index in limited
-        for spill in find_spills(limits[listed_module(index.module)], subject.kernels(index.module), index.images)
+        for index, limit in limited
+        for spill in find_spills(limit, subject.kernels(index.module), index.images)
     ]
-    cubins = sum(image.kind == "cubin" for index in limited for image in index.images)
+    cubins = sum(image.kind == "cubin" for index, _ in limited for image in index.images)
     return Outcome.of(cubins, "CUBINs", problems)
 
 

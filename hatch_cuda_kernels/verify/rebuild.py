@@ -31,7 +31,7 @@ from hatch_cuda_kernels.store import (
     recipe_of,
     write_store,
 )
-from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,9 +76,13 @@ def _compare_stores(subject: Subject, modules: Sequence[_RebuiltModule]) -> Iter
         except OSError as error:
             raise InputError(f"{folder} cannot hold both stores: {error}; name a new folder") from error
         else:
-            differing = sorted(_different_files(shipped, folder / _REBUILT))
+            one, other = (_contents(store) for store in (shipped, folder / _REBUILT))
+            differing = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
             for name in [name for name in differing if name != DIGESTS_FILE] or differing:
-                yield Problem(_message(name), _comparison_command(subject), _module(name))
+                place, inside, _ = name.partition("/")
+                message = f"{name} is not what the shipped sources give{_PACKED if name.endswith(PACK_FILE) else ''}"
+                module = place if inside and place != SOURCE_FOLDER else ""
+                yield Problem(message, _comparison_command(subject), module)
 
 
 def _write(subject: Subject, modules: Sequence[_RebuiltModule], out: Path) -> None:
@@ -114,26 +118,9 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
     )
 
 
-def _different_files(shipped: Path, rebuilt: Path) -> set[str]:
-    files = {name: (_bytes(shipped / name), _bytes(rebuilt / name)) for name in {*_files(shipped), *_files(rebuilt)}}
-    return {name for name, (one, other) in files.items() if one != other}
-
-
-def _files(folder: Path) -> Iterator[str]:
-    return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
-def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
-def _module(name: str) -> str:
-    folder, inside, _ = name.partition("/")
-    return folder if inside and folder != SOURCE_FOLDER else ""
-
-
-def _message(name: str) -> str:
-    return f"{name} is not what the shipped sources give{_PACKED if name.endswith(PACK_FILE) else ''}"
+def _contents(store: Path) -> dict[str, bytes]:
+    """Return the bytes of each file of a store, by its path there."""
+    return {path.relative_to(store).as_posix(): path.read_bytes() for path in store.rglob("*") if path.is_file()}
 
 
 def _comparison_command(subject: Subject) -> str:
@@ -177,10 +164,21 @@ def check_rebuild(subject: Subject) -> Outcome:
         outcomes = _compile(plan)
     except ToolchainError as error:
         problems.append(_no_compiler(error))
-    problems += [problem for again in plan for problem in _differences(again, outcomes)]
+    problems += [
+        image.problem(difference, _FIX)
+        for again in (plan if outcomes else ())
+        for image in again.images
+        if (difference := _difference(image, outcomes[id(again.job)]))
+    ]
     if not problems:
         rebuilt = [*_rebuild_modules(subject, plan, outcomes, toolchain)]
-        problems += [*_missing_modules(subject, rebuilt)] or _compare_stores(subject, rebuilt)
+        done = {module.index.module for module in rebuilt}
+        left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)
+        if left_out or not rebuilt:
+            message = "not every image was compiled again: no file was compared"
+            problems.append(Problem(message, REBUILD, ", ".join(left_out)))
+        else:
+            problems += _compare_stores(subject, rebuilt)
     return Outcome.of(sum(len(again.images) for again in plan), "images compiled again", problems)
 
 
@@ -258,20 +256,11 @@ def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
         return {names[id(job)]: outcome for job, outcome in done}
 
 
-def _differences(again: _Recompile, outcomes: Mapping[int, Compiled | Exception]) -> Iterator[Problem]:
-    for image in again.images if outcomes else ():
-        difference = _difference(image, outcomes[id(again.job)])
-        if difference:
-            yield image.problem(difference, _FIX)
-
-
 def _rebuild_modules(
     subject: Subject, plan: list[_Recompile], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
 ) -> Iterator[_RebuiltModule]:
     """Yield each module whose images were all compiled again, with what a store keeps of it."""
-    by_module: dict[str, list[_Recompile]] = {}
-    for again in plan:
-        by_module.setdefault(again.job.module, []).append(again)
+    by_module = grouped((again.job.module, again) for again in plan)
     for index in subject.modules:
         mine = by_module.get(index.module, [])
         entries = {
@@ -283,14 +272,6 @@ def _rebuild_modules(
         if entries.keys() == {record.file for record in index.images}:
             listed = tuple(entries[record.file] for record in index.images)
             yield _RebuiltModule(index, listed, mine[-1].job.toolchain(toolchain))
-
-
-def _missing_modules(subject: Subject, rebuilt: Sequence[_RebuiltModule]) -> Iterator[Problem]:
-    """Yield a problem if modules are missing, so that the store cannot be compared."""
-    done = {module.index.module for module in rebuilt}
-    left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)
-    if left_out or not rebuilt:
-        yield Problem("not every image was compiled again: no file was compared", REBUILD, ", ".join(left_out))
 
 
 def _difference(image: StoredImage, outcome: Compiled | Exception) -> str:

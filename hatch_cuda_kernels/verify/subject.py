@@ -9,7 +9,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import StoreError
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.store import ImageRecord, KernelLine, ModuleIndex
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,30 +302,24 @@ class Subject:
 
     def module_lines(self, module: str) -> list[KernelLine]:
         """Return a module's kernels and variables as ``kernels.tsv`` lists them."""
-        return self._by_module.get(module, [])
+        return self._lines.get(module, [])
 
     def module_images(self, module: str) -> list[StoredImage]:
         """Return a module's images, in the order of its index."""
-        return self._images_by_module.get(module, [])
+        return self._images.get(module, [])
 
     @cached_property
-    def _images_by_module(self) -> dict[str, list[StoredImage]]:
-        found: dict[str, list[StoredImage]] = {}
-        for image in self.images:
-            found.setdefault(image.index.module, []).append(image)
-        return found
+    def _lines(self) -> dict[str, list[KernelLine]]:
+        return grouped((line.module, line) for line in self.lines)
+
+    @cached_property
+    def _images(self) -> dict[str, list[StoredImage]]:
+        return grouped((image.index.module, image) for image in self.images)
 
     @cached_property
     def by_name(self) -> dict[str, ModuleIndex]:
         """Every module by its name."""
         return {index.module: index for index in self.modules}
-
-    @cached_property
-    def _by_module(self) -> dict[str, list[KernelLine]]:
-        found: dict[str, list[KernelLine]] = {}
-        for line in self.lines:
-            found.setdefault(line.module, []).append(line)
-        return found
 
     def kernels(self, module: str) -> list[Symbol]:
         """Return a module's kernels."""
@@ -337,12 +334,17 @@ def _symbol(line: KernelLine) -> Symbol:
     return Symbol(line.name, line.lowered, line.params, line.types, line.names)
 
 
+def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """Return the second of each pair in lists, by the first."""
+    found: dict[str, list[T]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
 def common_problems(found: Iterable[tuple[str, str]]) -> Iterator[Problem]:
     """Yield one problem for each message, with every module that it concerns."""
-    modules: dict[str, list[str]] = {}
-    for message, module in found:
-        modules.setdefault(message, []).append(module)
-    return (Problem(message, REBUILD, ", ".join(names)) for message, names in modules.items())
+    return (Problem(message, REBUILD, ", ".join(modules)) for message, modules in grouped(found).items())
 
 
 def names_by_key(names: Iterable[str]) -> dict[str, str]:

@@ -12,7 +12,9 @@ import zipfile
 import zlib
 from collections import Counter
 from contextlib import suppress
+from email.parser import BytesParser
 from functools import lru_cache
+from itertools import product
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -32,10 +34,10 @@ from hatch_cuda_kernels.store import (
     sbom_text,
 )
 from hatch_cuda_kernels.terminal import list_text
-from hatch_cuda_kernels.verify.subject import REBUILD, Outcome
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.verify.subject import Subject, WheelRecord
@@ -122,7 +124,8 @@ def _archive_problems(path: Path) -> Iterator[str]:
 
 
 def _problems(data: mmap.mmap) -> Iterator[str]:
-    at = _end_of(data)
+    at = len(data) - _END.size  # of the record that ends an archive
+    at = at if data[at : at + 4] == _END_MARK else data.rfind(_END_MARK)
     if at + _END.size < len(data) or _END.unpack_from(data, at)[-1]:
         yield f"{len(data) - at - _END.size} bytes come behind the archive's end, or are its comment"
     directory, odd = _directory(data, at)
@@ -136,13 +139,8 @@ def _problems(data: mmap.mmap) -> Iterator[str]:
     if len(rows) != directory.rows or (rows and rows[-1].entry.end != directory.end):
         yield f"the archive says that its directory has {directory.rows} rows, but {len(rows)} are there"
     yield from _gap_problems(data, rows, directory.start)
-    yield from _group_by_message((row.name, odd) for row in rows for odd in _member_problems(data, row))
-
-
-def _end_of(data: mmap.mmap) -> int:
-    """Return where the record is that ends an archive."""
-    at = len(data) - _END.size
-    return at if data[at : at + 4] == _END_MARK else data.rfind(_END_MARK)
+    odd_members = grouped((odd, row.name) for row in rows for odd in _member_problems(data, row))
+    yield from (f"{list_text(names)}: {message}" for message, names in odd_members.items())
 
 
 def _directory(data: mmap.mmap, at: int) -> tuple[_Directory | None, list[str]]:
@@ -260,7 +258,8 @@ def _member_problems(data: mmap.mmap, row: _Row) -> Iterator[str]:
         yield "there is no local header where the directory says"
         return
     for what, found in (("the directory", entry), ("its local header", header)):
-        yield from _extra_problems(found, what)
+        if _OTHER_NAME in (kind for kind, _ in _fields(found.extra)):
+            yield f"{what} has a second name for it, which only some readers take"
     if differences := entry.differences(header):
         yield f"its local header and the directory do not agree: {', '.join(differences)}"
     elif not entry.flags & _STREAMED:
@@ -291,12 +290,6 @@ def _name_problems(entry: _MemberFacts) -> Iterator[str]:
         yield "its name has control characters"
 
 
-def _extra_problems(entry: _MemberFacts, what: str) -> Iterator[str]:
-    kinds = [kind for kind, _ in _fields(entry.extra)]
-    if _OTHER_NAME in kinds:
-        yield f"{what} has a second name for it, which only some readers take"
-
-
 def _data_problems(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]:
     """Unpack the data of a member, and yield where it is not what the directory says."""
     if is_bomb(entry.size, entry.packed):
@@ -316,15 +309,6 @@ def _data_problems(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator
         yield "its data does not end where the directory says"
     if (crc, size) != (entry.crc, entry.size):
         yield "it cannot be read: its data has not the size and the check sum that the directory says"
-
-
-def _group_by_message(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each message once, with the members that it concerns."""
-    members: dict[str, list[str]] = {}
-    for name, message in found:
-        members.setdefault(message, []).append(name)
-    for message, names in members.items():
-        yield f"{list_text(names)}: {message}"
 
 
 _MADE_BY = {"metadata": {"tools": {"components": [{"version": str}]}}, "components": [{"bom-ref": str}]}
@@ -379,6 +363,8 @@ def _differing_parts(found: dict[str, Any], expected: dict[str, Any]) -> Iterato
 
 _RECORDS: Final = re.compile(r"[^/]+\.dist-info/RECORD(\.jws|\.p7s)?")
 _SCHEMES: Final = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
+#: How many parts a wheel's file name has, without a build number and with one.
+_NAME_PARTS: Final = (5, 6)
 _COLUMNS: Final = ("path", "digest", "size")
 #: Devices, whatever follows their dot; what Windows drops or forbids; and short names, such as ``KERNEL~1.TSV``.
 #: Source: Win32's "Naming Files, Paths, and Namespaces".
@@ -397,33 +383,32 @@ def check_wheel(subject: Subject) -> Outcome:
         return Outcome.skip("this is not a wheel")
     with zipfile.ZipFile(subject.wheel) as archive:
         names = archive.namelist()
+        tags = [*_tag_problems(subject.wheel.name, archive)]
+    prefix = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")).removesuffix(KERNELS_FILE)
+    parts = dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/"))
     messages = (
-        *_duplicate_members(names),
-        *_names_unfit_for_windows(names),
-        *_place_problems(names),
+        *(
+            f"the wheel has {name} {count} times: installers differ in which one they take"
+            for name, count in Counter(names).items()
+            if count > 1
+        ),
+        *dict.fromkeys(_ambiguous_paths(names)),
+        *(
+            f"{part!r} cannot be a file on Windows, or names another file there"
+            for part in parts
+            if _NOT_ON_WINDOWS.search(part)
+        ),
+        *_place_problems(names, prefix),
+        *tags,
         *_archive_problems(subject.wheel),
     )
-    problems = [*(Problem(message, REBUILD) for message in messages), *_without_modules(names)]
-    return Outcome.of(len(names), "members", problems)
-
-
-def _without_modules(names: Sequence[str]) -> Iterator[Problem]:
-    """Yield a problem if the package has the store and nothing to import. Installers put what .data has beside it."""
-    package = _store_prefix(names).removesuffix(f"/{STORE_FOLDER}/")
-    if not modules_of(package, [_SCHEMES.sub("", name) for name in names]):
+    problems = [Problem(message, REBUILD) for message in messages]
+    package = prefix.removesuffix(f"/{STORE_FOLDER}/")
+    if not modules_of(package, [_SCHEMES.sub("", name) for name in names]):  # installers put what .data has beside it
         message = f"the wheel has no Python module of {package.replace('/', '.')}, only its kernels"
-        yield Problem(message, "have the build ship the package, too, as its settings say which files that is")
-
-
-def _store_prefix(names: Sequence[str]) -> str:
-    return next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")).removesuffix(KERNELS_FILE)
-
-
-def _duplicate_members(names: Sequence[str]) -> Iterator[str]:
-    for name, count in Counter(names).items():
-        if count > 1:
-            yield f"the wheel has {name} {count} times: installers differ in which one they take"
-    yield from dict.fromkeys(_ambiguous_paths(names))
+        fix = "have the build ship the package, too, as its settings say which files that is"
+        problems.append(Problem(message, fix))
+    return Outcome.of(len(names), "members", problems)
 
 
 def _ambiguous_paths(names: Sequence[str]) -> Iterator[str]:
@@ -443,6 +428,28 @@ def _ambiguous_paths(names: Sequence[str]) -> Iterator[str]:
                 yield f"{path} is a file and a folder"
 
 
+def _tag_problems(file: str, archive: zipfile.ZipFile) -> Iterator[str]:
+    """Yield how WHEEL contradicts the tags in the file's name, by which installers choose before they open the file."""
+    parts = file.removesuffix(".whl").split("-")
+    if len(parts) not in _NAME_PARTS:
+        yield f"installers refuse the file name {file}: it is not NAME-VERSION-PYTHON-ABI-PLATFORM.whl"
+        return
+    place = next((name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/WHEEL", name)), None)
+    if place is None:
+        yield "the wheel has no file WHEEL: installers refuse it"
+        return
+    with suppress(*UNREADABLE):  # another check says so
+        listed = BytesParser().parsebytes(read_member(archive, place)).get_all("Tag", [])
+        named = "-".join(parts[-3:])
+        if {tag for text in listed for tag in _expand_tags(text.strip())} != {*_expand_tags(named)}:
+            yield f"WHEEL lists the tags {', '.join(listed) or 'of no system'}, but the file's name has {named}"
+
+
+def _expand_tags(text: str) -> Iterator[str]:
+    """Yield each tag that compressed tags stand for, such as ``py2-none-any`` of ``py2.py3-none-any``."""
+    return ("-".join(tag) for tag in product(*(part.split(".") for part in text.split("-"))))
+
+
 @lru_cache(maxsize=4096)
 def _fold(part: str) -> str:
     """Return one spelling for all names that some system takes for the same.
@@ -454,19 +461,11 @@ def _fold(part: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", seen).casefold()).rstrip(". ")
 
 
-def _names_unfit_for_windows(names: Sequence[str]) -> Iterator[str]:
-    """Yield the names that Windows refuses, or takes for another file's."""
-    for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
-        if _NOT_ON_WINDOWS.search(part):
-            yield f"{part!r} cannot be a file on Windows, or names another file there"
-
-
-def _place_problems(names: Sequence[str]) -> Iterator[str]:
+def _place_problems(names: Sequence[str], prefix: str) -> Iterator[str]:
     yield from (f"{name!r} is not a path inside the wheel" for name in names if not _is_inside(name))
     stores = [name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")]
     if len(stores) > 1:
         yield f"the wheel has {len(stores)} kernel stores, and a build puts one into it: {', '.join(stores)}"
-    prefix = _store_prefix(names)
     for name in names:
         if name.partition("/")[0].endswith(".data") and f"/{STORE_FOLDER}/" in name:
             yield f"installers put {name} over the package's own files"
@@ -491,15 +490,11 @@ def check_record(subject: Subject) -> Outcome:
     if record is None:
         fix = "build the wheel with a build tool: installers refuse a wheel without RECORD"
         return Outcome.of(0, "files", [Problem("the wheel has no RECORD", fix)])
-    there = _member_rows(subject.wheel) if subject.wheel else _installed_rows(folder, record.prefix)
+    files = [] if subject.wheel else [path for path in folder.rglob("*") if path.is_file()]
+    installed = {record.prefix + path.relative_to(folder).as_posix(): _row(path.read_bytes()) for path in files}
+    there = _member_rows(subject.wheel) if subject.wheel else installed
     messages = (*_row_problems(record), *_record_problems(record, there, "" if subject.wheel else record.prefix))
     return Outcome.of(len(there), "files", [Problem(message, REBUILD) for message in messages])
-
-
-def _installed_rows(folder: Path, prefix: str) -> dict[str, tuple[str, str]]:
-    """Return the row that RECORD must have for each of the store's files."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {prefix + path.relative_to(folder).as_posix(): _row(path.read_bytes()) for path in files}
 
 
 def _member_rows(wheel: Path) -> dict[str, tuple[str, str]]:

@@ -207,6 +207,31 @@ def test_a_wheel_that_installers_read_otherwise_is_found(example_wheel, tmp_path
     assert any(name == check and re.search(says, problem) for name, problem in named), named
 
 
+TAGS = {
+    "WHEEL is of another Python": (
+        "py3-none-any",
+        b"Tag: cp312-cp312-linux_x86_64",
+        "but the file's name has py3-none-any",
+    ),
+    "the name is": ("cp312-cp312-linux_x86_64", b"Tag: py3-none-any", "lists the tags py3-none-any, but"),
+    "the name has one more": ("py2.py3-none-any", b"Tag: py3-none-any", "lists the tags py3-none-any, but"),
+    "WHEEL has none": ("py3-none-any", b"X: y", "WHEEL lists the tags of no system"),
+    "the name has none": ("any", b"Tag: py3-none-any", "installers refuse the file name"),
+    "the same": ("py2.py3-none-any", b"Tag: py2-none-any\nTag: py3-none-any", None),
+}
+
+
+@pytest.mark.parametrize(("name", "lines", "says"), TAGS.values(), ids=TAGS.keys())
+def test_tags_that_contradict_the_file_name_are_found(example_wheel, tmp_path, capsys, name, lines, says):
+    """Installers choose by the name, and some refuse a wheel whose WHEEL says something else."""
+    parts = Wheel(example_wheel)
+    parts.files[f"{DIST_INFO}/WHEEL"] = parts.files[f"{DIST_INFO}/WHEEL"].replace(b"Tag: py3-none-any", lines)
+    parts.name = f"example_project-0.1.0-{name}.whl"
+    status, told = found_in_archive(parts.write(tmp_path), capsys)
+    assert (status, bool(told)) == (int(says is not None), says is not None)
+    assert says is None or any(says in problem for problem in told), told
+
+
 def found_in_archive(wheel, capsys):
     """Return the exit status, and what the check of the wheel says, or the error."""
     status = main(["verify", str(wheel), "--skip", "assembly", "--json"])
