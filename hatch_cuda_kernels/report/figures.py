@@ -46,17 +46,18 @@ class Measure:
     """The limit in words."""
 
 
+_LARGER: Final = "more than 10 % and at least 1 KiB larger"
 #: In the order the page offers them.
 MEASURES: Final = (
     Measure(
         "bytes", "Image size", "bytes", "image", _Limit(_KIB, 0.10),
         "Bytes of the image. One image holds all kernels of its module, so a cell spans them.",
-        "more than 10 % and at least 1 KiB larger",
+        _LARGER,
     ),
     Measure(
         "code", "Machine code", "bytes", "kernel", _Limit(_KIB, 0.10),
         "Bytes of the kernel's instructions, read from the CUBIN. PTX has none before the driver compiles it.",
-        "more than 10 % and at least 1 KiB larger",
+        _LARGER,
     ),
     Measure(
         "seconds", "Compile time", "s", "image", None,
@@ -264,51 +265,28 @@ def compare(old: PackageFacts, new: PackageFacts) -> Comparison:
     """Return what changed from ``old`` to ``new``."""
     before, after = figures_of(old), figures_of(new)
     known = {cell.key: cell for cell in before}
-    changes = [
-        *_total(old, new),
-        *_columns(columns_of(before), columns_of(after)),
-        *_kernels(before, after),
-        *_images(before, after),
-        *_figures(known, after),
-    ]
+    changes = [*_sets(before, after), *_figures(known, after)]
+    if old.bytes != new.bytes:
+        worse = _WHEEL_LIMIT.passed(old.bytes, new.bytes)
+        changes.append(Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse))
     ranked = sorted(changes, key=lambda change: (not change.regression, _RANK.index(change.measure)))
     return Comparison(tuple(ranked), known)
 
 
-def _total(old: PackageFacts, new: PackageFacts) -> Iterator[Change]:
-    if old.bytes != new.bytes:
-        worse = _WHEEL_LIMIT.passed(old.bytes, new.bytes)
-        yield Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse)
+def _sets(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
+    """Yield the architectures, the kernels, and the kernels of an architecture that only one of two wheels has.
 
-
-def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Change]:
-    for column in before:
-        if column not in after:
-            yield Change(state="removed", arch=column.arch, kind=column.kind, regression=True)
-    for column in after:
-        if column not in before:
-            yield Change(state="added", arch=column.arch, kind=column.kind)
-
-
-def _kernels(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
-    old, new = (dict.fromkeys((cell.module, cell.kernel) for cell in cells) for cells in (before, after))
-    for module, kernel in old:
-        if (module, kernel) not in new:
-            yield Change(state="removed", module=module, kernel=kernel, regression=True)
-    for module, kernel in new:
-        if (module, kernel) not in old:
-            yield Change(state="added", module=module, kernel=kernel)
-
-
-def _images(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
-    """Yield kernels added to or removed from an architecture, when both wheels have the kernel and the architecture."""
-    old, new = ({cell.key for cell in cells} for cells in (before, after))
-    for here, there, state in ((before, new, "removed"), (after, old, "added")):
-        kernels = {key[:2] for key in there}
-        columns = {key[2:] for key in there}
-        for cell in here:
-            if cell.key not in there and cell.key[:2] in kernels and cell.key[2:] in columns:
-                yield Change(state=state, **cell.key._asdict(), regression=state == "removed")  # type: ignore[arg-type]
+    A kernel of an architecture counts if both wheels have the kernel, and both the architecture.
+    """
+    for cells, others, state in ((before, after, "removed"), (after, before, "added")):
+        keys = {cell.key for cell in others}
+        columns, kernels = {cell.column for cell in others}, {key[:2] for key in keys}
+        found: list[dict[str, str]] = [column._asdict() for column in columns_of(cells) if column not in columns]
+        mine = dict.fromkeys(cell.key[:2] for cell in cells)
+        found += [{"module": module, "kernel": kernel} for module, kernel in mine if (module, kernel) not in kernels]
+        shared = (cell for cell in cells if cell.key[:2] in kernels and cell.column in columns)
+        found += [cell.key._asdict() for cell in shared if cell.key not in keys]
+        yield from (Change(state=state, **names, regression=state == "removed") for names in found)  # type: ignore[arg-type]
 
 
 def _figures(known: dict[_CellKey, Cell], after: Sequence[Cell]) -> Iterator[Change]:

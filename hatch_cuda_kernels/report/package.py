@@ -54,10 +54,10 @@ def add_packed(contents: Mapping[str, Any], files: Sequence[FileSize]) -> None:
     for file in files:
         _, store, path = f"/{file.path}".rpartition(f"/{STORE_FOLDER}/")
         if store:
-            module = path.partition("/")[0]
-            modules[module] = modules.get(module, 0) + file.bytes
-    for name, module_contents in contents["modules"].items():
-        module_contents["packed"] = modules.get(name, 0)
+            name = path.partition("/")[0]
+            modules[name] = modules.get(name, 0) + file.bytes
+    for name, module in contents["modules"].items():
+        module["packed"] = modules.get(name, 0)
     found = {key: size for images in image_shares(files, contents).values() for key, size in images.items()}
     for key, image in _listed_images(contents):
         image["packed"] = found.get(key, 0)

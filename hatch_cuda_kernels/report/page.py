@@ -198,48 +198,34 @@ def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid
 
 def panels_of(cells: Sequence[Cell], grid: Grid, comparison: Comparison | None = None) -> tuple[Panel, ...]:
     """Return a heat map for each measure, and with an older wheel one more for the change."""
-    panels = []
-    for measure in MEASURES:
-        panels.append(_values(measure, cells, grid, comparison))
-        if comparison is not None:
-            panels.append(_changes(measure, cells, grid, comparison))
-    return tuple(panels)
+    views = ("value",) if comparison is None else ("value", "change")
+    return tuple(_panel(measure, view, cells, grid, comparison) for measure in MEASURES for view in views)
 
 
-def _values(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Comparison | None) -> Panel:
+def _panel(measure: Measure, view: str, cells: Sequence[Cell], grid: Grid, comparison: Comparison | None) -> Panel:
     recorded = [value for cell in cells if (value := cell.value(measure.name)) is not None]
     steps = thresholds(recorded)
     boxes = []
     for cell, top, bottom in _spans(measure, cells, grid):
-        value = cell.value(measure.name)
         change = comparison.of(cell, measure) if comparison is not None else None
-        face = _NO_FIGURE
-        if value is not None:
-            was = (
-                f", {_exact_text(measure, change.old)} before" if change is not None and change.old is not None else ""
-            )
-            face = _Face(f"heat-{shade_of(value, steps)}", short(measure, value), f"{_exact_text(measure, value)}{was}")
+        if comparison is None or view == "value":
+            face = _value_face(measure, cell.value(measure.name), steps, change)
+        else:
+            face = _change_face(measure, comparison.old.get(cell.key), cell)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
-    missing = "" if recorded else _missing_reason(measure)
-    swatches = _swatches(_legend(measure, steps, recorded), boxes)
-    return Panel(measure, "value", tuple(boxes), swatches, _largest_values(measure, cells), missing)
+    if comparison is None or view == "value":
+        scale, largest = _legend(measure, steps, recorded), _largest_values(measure, cells)
+        missing = "" if recorded else _missing_reason(measure)
+    else:
+        scale, largest = _CHANGE_SWATCHES, _largest_increases(measure, cells, comparison)
+        missing = "" if any(box.shade != _NO_FIGURE.shade for box in boxes) else "Not recorded on both sides."
+    return Panel(measure, view, tuple(boxes), _swatches(scale, boxes), largest, missing)
 
 
 def _missing_reason(measure: Measure) -> str:
     if measure.name == "seconds":
         return "No compile times are known: a wheel does not record them. Give --timings FILE."
     return "Not recorded: no image here is a CUBIN."
-
-
-def _changes(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Comparison) -> Panel:
-    boxes = []
-    for cell, top, bottom in _spans(measure, cells, grid):
-        change = comparison.of(cell, measure)
-        face = _change_face(measure, comparison.old.get(cell.key), cell)
-        boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
-    missing = "" if any(box.shade != _NO_FIGURE.shade for box in boxes) else "Not recorded on both sides."
-    swatches = _swatches(_CHANGE_SWATCHES, boxes)
-    return Panel(measure, "change", tuple(boxes), swatches, _largest_increases(measure, cells, comparison), missing)
 
 
 def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch, ...]:
@@ -249,6 +235,14 @@ def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch
         swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {_NEW, NOT_RECORDED}
     ]
     return (*swatches, _REGRESSION) if any(box.flagged for box in boxes) else tuple(swatches)
+
+
+def _value_face(measure: Measure, value: float | None, steps: Sequence[float], change: Change | None) -> _Face:
+    if value is None:
+        return _NO_FIGURE
+    before = "" if change is None or change.old is None else f", {_exact_text(measure, change.old)} before"
+    shade = f"heat-{shade_of(value, steps)}"
+    return _Face(shade, short(measure, value), f"{_exact_text(measure, value)}{before}")
 
 
 def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
@@ -417,9 +411,8 @@ def _draw_heat(panel: Panel, grid: Grid) -> str:
             "edge": "var(--flag)" if box.flagged else "var(--page)",
             "order": int(box.flagged),
         }
-        for box in sorted(
-            panel.boxes, key=lambda box: box.flagged
-        )  # the edges of flagged boxes are drawn over their neighbours'
+        # The edges of flagged boxes are drawn over their neighbours'.
+        for box in sorted(panel.boxes, key=lambda box: box.flagged)
     ]
     return _with_title(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]), f"Heat map: {panel.measure.title}")
 
@@ -431,9 +424,8 @@ def _draw_tree(leaves: Sequence[Leaf], *, width: int, height: int) -> str:
     spec = json.loads(_asset("tree.vg.json"))
     spec["width"], spec["height"] = width, height
     spec["data"][0]["values"] = _nodes(leaves, total)
-    return _with_title(
-        vl_convert.vega_to_svg(spec, allowed_base_urls=[]), f"Tree map of {total:,} bytes by module and file"
-    )
+    svg = vl_convert.vega_to_svg(spec, allowed_base_urls=[])
+    return _with_title(svg, f"Tree map of {total:,} bytes by module and file")
 
 
 def _nodes(leaves: Sequence[Leaf], total: int) -> list[dict[str, Any]]:
@@ -451,9 +443,8 @@ def _nodes(leaves: Sequence[Leaf], total: int) -> list[dict[str, Any]]:
             "bytes": leaf.bytes,
             "size": f"{leaf.bytes:,}",
             "fill": f"var(--sort-{leaf.sort})",
-            "about": (
-                f"{leaf.group}, {leaf.name}{kinds.get(leaf.sort, '')}: {leaf.bytes:,} bytes, {leaf.bytes / total:.1%}"
-            ),
+            "about": f"{leaf.group}, {leaf.name}{kinds.get(leaf.sort, '')}: "
+            f"{leaf.bytes:,} bytes, {leaf.bytes / total:.1%}",
         }
         for leaf in leaves
     ]
@@ -554,7 +545,7 @@ def render_page(report: Report) -> str:
         sorts={sort: text for sort, text in _KINDS.items() if any(leaf.sort == sort for leaf in leaves)},
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704
-        script_hash=_hash(script),
+        script_hash=f"sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}",
     )
     return html
 
@@ -576,10 +567,6 @@ def _promise_lines(promises: Promises) -> Iterator[str]:
         yield f"wheel of at most {promises.max_wheel_size:,} bytes"
     for module, limit in promises.max_spill_bytes.items():
         yield f"{module}: spills of at most {limit:,} bytes per thread"
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def describe_change(change: Change) -> str:
