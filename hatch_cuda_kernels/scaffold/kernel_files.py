@@ -511,17 +511,40 @@ def _notes(found: Survey) -> Iterator[str]:
 
 
 def _kernel_sources(root: Path, files: Iterable[str]) -> list[str]:
-    """Return the .cu files that define a kernel, but for those that other files include."""
+    """Return the files to compile: the .cu files with a kernel, but for those that other files include.
+
+    Where only a .cuh file has a kernel, a .cu file that includes it is compiled, or else the .cuh file itself.
+    """
     texts = {path: (root / path).read_bytes().decode(errors="replace") for path in files}
-    fragments = tuple(f"/{name}" for text in texts.values() for name in _included_sources(text))
-    sources = (path for path in texts if path.endswith(".cu") and not f"/{path}".endswith(fragments or ("//",)))
-    return [path for path in sources if "__global__" in texts[path] and "__global__" in lex(texts[path])]
+    fragments = tuple(f"/{name}" for text in texts.values() if ".cu" in text for name in _included(text, ".cu"))
+    tops = [path for path in texts if path.endswith(".cu") and not f"/{path}".endswith(fragments or ("//",))]
+    candidates = (path for path in texts if path.endswith(_SUFFIXES) and "__global__" in texts[path])
+    with_kernels = [path for path in candidates if "__global__" in lex(texts[path])]
+    sources = [path for path in tops if path in with_kernels]
+    headers = {path for path in with_kernels if path.endswith(".cuh")}
+    for path in (*sources, *tops, *sorted(headers)):
+        reached = _reached(path, texts) if headers else set()
+        if reached & headers and path not in sources:
+            sources.append(path)
+        headers -= reached
+    return sources
 
 
-def _included_sources(text: str) -> Iterator[str]:
-    """Yield the names of the .cu files that a text includes, without the folders above."""
-    for directive in SourceFile("", text).directives if ".cu" in text else ():
-        if directive.word == "include" and directive.header.endswith(".cu"):
+def _reached(path: str, texts: Mapping[str, str]) -> set[str]:
+    """Return a file and those that it includes, directly or through others; a name may be the end of a path."""
+    found, left = {path}, [path]
+    while left:
+        ends = tuple(f"/{name}" for name in _included(texts[left.pop()]))
+        new = {one for one in texts if f"/{one}".endswith(ends or ("//",))} - found
+        found |= new
+        left += new
+    return found
+
+
+def _included(text: str, suffix: str = "") -> Iterator[str]:
+    """Yield the names of the files that a text includes, without the folders above."""
+    for directive in SourceFile("", text).directives:
+        if directive.word == "include" and directive.header.endswith(suffix):
             yield "/".join(part for part in directive.header.split("/") if part not in {".", ".."})
 
 

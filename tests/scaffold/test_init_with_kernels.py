@@ -108,6 +108,21 @@ def init(tmp_path, monkeypatch, capsys):
     return run
 
 
+def test_kernels_that_are_only_in_headers_are_found(init, tmp_path):
+    """The .cu file that includes them is compiled, through other headers too; what none includes is compiled alone."""
+    kernel = 'extern "C" __global__ void {}(float* p) {{ *p = 1; }}\n'
+    done = init(**{
+        "pyproject.toml": PYPROJECT, "p/__init__.py": "",
+        "csrc/ops.cuh": "#pragma once\n" + kernel.format("ops"), "csrc/all.h": '#include "ops.cuh"\n',
+        "csrc/main.cu": '#include "all.h"\nvoid run(float* p) { ops<<<1, 1>>>(p); }\n',
+        "csrc/lib.cu": kernel.format("lib"), "csrc/bench.cu": '#include "ops.cuh"\n',
+        "csrc/alone.cuh": "#pragma once\n" + kernel.format("alone"),
+    })  # fmt: skip
+    modules = {module.name: module.sources[0] for module in load_manifest(tmp_path / "kernels.yaml").modules}
+    assert modules == {"lib": "csrc/lib.cu", "bench": "csrc/bench.cu", "alone": "csrc/alone.cuh"}
+    assert done["notes"] == []
+
+
 @pytest.fixture
 def nvrtc(monkeypatch):
     """Return a function that has another NVRTC found from now on: this version, or none."""
