@@ -6,7 +6,7 @@ import json
 import posixpath
 import re
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import chain, count, takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,12 +22,7 @@ from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import check_release, make_plan, read_sources, requirements
 from hatch_cuda_kernels.pool import compile_missing, find_fresh, find_missing
-from hatch_cuda_kernels.port import (
-    flow,
-    list_files,
-    port,
-    stated_options,
-)
+from hatch_cuda_kernels.port import flow, list_files, port, stated_options
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.versions import version_text
@@ -113,22 +108,13 @@ class Survey:
 
     def module_lines(self, name: str) -> Iterator[str]:
         """Yield the lines of one module."""
-        yield _module_head(name, tried=self.untried is None)
+        yield f"  {name}:" if self.untried is None else f"  {name}:  # {_MARK}"
         yield from (f"    {key}: {flow(value)}" for key, value in self.modules[name].items())
         yield from (f"    # {one}" for one in self.open_ends.get(name, ()))
 
 
-def _module_head(name: str, *, tried: bool = True) -> str:
-    return f"  {name}:" if tried else f"  {name}:  # {_MARK}"
-
-
 def _unlisted_line(source: str, reason: str) -> str:
     return f"  # {source}: {reason}"
-
-
-def is_unlisted_line(line: str, sources: Iterable[str]) -> bool:
-    """Return whether a line of a manifest says that one of these sources is not listed."""
-    return line.startswith(tuple(_unlisted_line(source, "") for source in sources))
 
 
 def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> Survey:
@@ -139,7 +125,8 @@ def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> 
             draft = _draft(head.root, source, files)
             make_plan(head.manifest({"module": draft.stated}))
         except HatchCudaKernelsError as error:
-            found.unlisted[source] = _first_line(error)
+            line = str(error).partition("\n")[0]
+            found.unlisted[source] = line.partition(": modules.module.source: ")[2] or line
         else:
             if draft.templates:
                 found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
@@ -189,18 +176,9 @@ def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
     return best.removesuffix(name).rstrip("/") or "."
 
 
-def _first_line(error: HatchCudaKernelsError) -> str:
-    line = str(error).splitlines()[0]
-    return line.partition(": modules.module.source: ")[2] or line
-
-
 def _free_name(name: str, taken: Mapping[str, object]) -> str:
-    number = 2
-    free = name
-    while free in taken:
-        free = f"{name}_{number}"
-        number += 1
-    return free
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(free for free in names if free not in taken)
 
 
 #: Rounds of compiles for other targets: the first error of a module is the first architecture's.
@@ -273,9 +251,9 @@ def _retarget(head: ManifestHead, stated: dict[str, Any], log: str) -> bool:
 def _complete(head: ManifestHead, stated: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is stated of a module without instances that NVRTC refuses, with what it lacks to be linked."""
     (module,) = head.manifest({"module": stated}).modules
-    ported = port(
-        head.root, [stated["source"]], module.recipe.options, arch=_real_arch(module), patch=False, seconds=float("inf")
-    )
+    arch = next((arch for arch in module.arches if not arch.virtual), module.arches[0])
+    options = module.recipe.options
+    ported = port(head.root, [stated["source"]], options, arch=arch, patch=False, seconds=float("inf"))
     (found,) = ported.modules
     plain = dict(found.plain)
     if "libraries" in plain:  # no PTX is linked with it
@@ -285,26 +263,13 @@ def _complete(head: ManifestHead, stated: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, **({"instances": instances} if instances else {}), **kept}
 
 
-def _real_arch(module: Module) -> SmArch:
-    """Return an architecture that a module is compiled for, a real one if there is one."""
-    return next((arch for arch in module.arches if not arch.virtual), module.arches[0])
-
-
 def _compile_manifest(manifest: Manifest) -> dict[str, _Fault]:
     """Compile a manifest's modules into the disk cache, and return those that fail. Raises ToolchainError."""
     plan = make_plan(manifest)
     toolchain, cache = find_toolchain(), open_cache()
     fresh = find_fresh(plan, toolchain, cache)
-    made = compile_missing(
-        find_missing(plan, fresh),
-        fresh,
-        toolchain,
-        cache,
-        executor=None,
-        workers=None,
-        progress=None,
-        warn=lambda _: None,
-    )
+    quietly: dict[str, Any] = {"executor": None, "workers": None, "progress": None, "warn": lambda _: None}
+    made = compile_missing(find_missing(plan, fresh), fresh, toolchain, cache, **quietly)
     entries = fresh | made.entries
     faults = {failure.job.module: _fault(failure.error) for failure in reversed(made.failures)}
     failed = {}
@@ -332,56 +297,38 @@ def _fault(error: Exception) -> _Fault:
 _MARKED: Final = re.compile(rf"  (?P<name>\w+):  # {_MARK}")
 
 
-class _Retry(NamedTuple):
-    """A manifest's text after a retry, and the results of the modules that were retried."""
+def _retry_marked(path: Path) -> tuple[str, Survey]:
+    """Compile the modules of a manifest that were not tried; return its text after that, and the results.
 
-    text: str
-    found: Survey
-
-
-def retry(path: Path) -> _Retry:
-    """Compile the modules of a manifest that were not tried; without the compiler that it asks for, nothing changes.
-
-    A module that its author has edited is compiled as it is, and stays. Raises ManifestError.
+    Without the compiler that it asks for, nothing changes. A module that its author has edited is compiled as it is,
+    and stays. Raises ManifestError.
     """
     text = path.read_bytes().decode()
     lines = text.splitlines()
     blocks = _blocks(lines)
     if not blocks:
-        return _Retry(text, Survey())
+        return text, Survey()
     manifest = load_manifest(path)
     modules = {module.name: module for module in manifest.modules if module.name in blocks}
     try:
         check_release(manifest)
-        after = _retry_modules(
-            manifest, modules, {name: lines[blocks[name]] for name in modules}, has_key(text, ["options"])
-        )
+        before = {name: lines[blocks[name]] for name in modules}
+        after, found = _retry_modules(manifest, modules, before, has_key(text, ["options"]))
     except ToolchainError as error:
         untried = _Untried(error.message, tuple(requirements(manifest)))
-        return _Retry(
-            text, Survey({name: {"source": one.sources[0]} for name, one in modules.items()}, untried=untried)
-        )
+        return text, Survey({name: {"source": one.sources[0]} for name, one in modules.items()}, untried=untried)
     for name in sorted(modules, key=lambda one: -blocks[one].start):  # from the end, so that the places stay
-        lines[blocks[name]] = after.lines[name]
-    unlisted = modules.keys() - after.kept
+        lines[blocks[name]] = after[name]
+    unlisted = {name for name, changed in after.items() if not changed[0].startswith(f"  {name}:")}
     if {module.name for module in manifest.modules} == unlisted:
         lines = [NO_MODULES if line == "modules:" else line for line in lines]
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return _Retry(newline.join([*lines, ""]), after.found)
-
-
-class _RetryResult(NamedTuple):
-    lines: dict[str, list[str]]
-    """By module."""
-    kept: frozenset[str]
-    """The modules that stay."""
-    found: Survey
+    return _newline(text).join([*lines, ""]), found
 
 
 def _retry_modules(
     manifest: Manifest, modules: Mapping[str, Module], before: Mapping[str, Sequence[str]], has_options: bool
-) -> _RetryResult:
-    """Return what becomes of modules' lines. Raises ToolchainError."""
+) -> tuple[dict[str, list[str]], Survey]:
+    """Return what becomes of modules' lines, by module, and the results. Raises ToolchainError."""
     files = list_files(manifest.root)
     plain = Survey(untried=_NOT_YET)
     for name, module in modules.items():
@@ -399,8 +346,8 @@ def _retry_modules(
     faults = _compile_manifest(replace(manifest, modules=tuple(edited.values()))) if edited else {}
     for name in edited:
         comment = f"  # it does not compile: {faults[name].reason}" if name in faults else ""
-        lines[name] = [f"{_module_head(name)}{comment}", *before[name][1:]]
-    return _RetryResult(lines, frozenset({*found.modules, *edited}), found)
+        lines[name] = [f"  {name}:{comment}", *before[name][1:]]
+    return lines, found
 
 
 def _blocks(lines: Sequence[str]) -> dict[str, slice]:
@@ -456,7 +403,7 @@ def _retry(manifest: Path) -> KernelFiles:
     if NO_MODULES in before.splitlines():
         return _redraft(manifest, before)
     try:
-        after, found = retry(manifest)
+        after, found = _retry_marked(manifest)
     except ManifestError:  # `check` says what is wrong with it
         return KernelFiles({}, ())
     return KernelFiles({}, *_notes_and_requirements(found, after), "" if after == before else after)
@@ -470,10 +417,14 @@ def _redraft(manifest: Path, before: str) -> KernelFiles:
     lines, modules = before.splitlines(), drafted.removeprefix(MANIFEST_HEAD).splitlines()
     place = lines.index(NO_MODULES)
     sources = _kernel_sources(manifest.parent, list_files(manifest.parent))
-    behind = [line for line in lines[place + 1 :] if not is_unlisted_line(line, sources)]
-    newline = "\r\n" if "\r\n" in before else "\n"
-    after = newline.join([*lines[:place], *modules, *behind, ""])
+    comments = tuple(_unlisted_line(source, "") for source in sources)
+    behind = [line for line in lines[place + 1 :] if not line.startswith(comments or ("\n",))]
+    after = _newline(before).join([*lines[:place], *modules, *behind, ""])
     return KernelFiles({}, notes, untried, "" if after == before else after)
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -604,15 +555,12 @@ def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:
 
 def _patterns(root: Path, files: Collection[PurePosixPath], included: Collection[PurePosixPath]) -> Iterator[str]:
     """Yield what matches files in their folders, and what is in the folders that are included."""
-    folders = {folder for folder in {*included, *(file.parent for file in files)} if _is_for_kernels(root / folder)}
+    folders = {*included, *(file.parent for file in files)}
+    # In a folder without a Python module, every change may be one of the kernels.
+    folders = {folder for folder in folders if next((root / folder).rglob("*.py"), None) is None}
     folders = {folder for folder in folders if folder.parts and not folders & {*folder.parents}}
     yield from sorted(f"{folder}/**" for folder in folders)
     for file in sorted(files):
         if not folders & {*file.parents}:
             suffixes = (*_SUFFIXES, file.suffix) if file.suffix == ".cu" else (file.suffix,)
             yield from (str(file.parent / f"*{suffix}") for suffix in suffixes)
-
-
-def _is_for_kernels(folder: Path) -> bool:
-    """Return whether a folder has no Python module, so that every change in it may be one of the kernels."""
-    return next(folder.rglob("*.py"), None) is None

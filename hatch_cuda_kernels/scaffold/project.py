@@ -75,16 +75,22 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, 
     stated = data.get("project", {}).get("name")
     if name is not None and stated is not None and name != stated:
         raise InputError(f"--name is for a new project, and this one is called {stated}; leave --name out")
-    backend = data.get("build-system", {}).get("build-backend") or _default_backend(root)
+    default = "setuptools.build_meta" if any((root / name).is_file() for name in SETUP_FILES) else ""
+    backend = data.get("build-system", {}).get("build-backend") or default
     if hatch or backend in {HATCH, ""}:
         return _join(root, text if backend == HATCH else with_hatch(text), find_package, before=text)
     return join_other(root, text, backend, find_package)
 
 
 def _new(root: Path, name: str | None) -> Scaffold:
-    project = _project_name(name or root.name)
+    project = name or root.name
+    if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", project) is None:
+        raise InputError(f"{project!r} is not a project name (letters, digits, -, _ and .); give one with --name")
     package = re.sub(r"[-.]", "_", project).lower()
-    _check_package(package, project)
+    if not package.isidentifier() or keyword.iskeyword(package):
+        raise InputError(
+            f"the package of project {project!r} would be {package!r}, which no Python can import; give another --name"
+        )
     folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
     release = release_requirements(stated_release(root / MANIFEST_FILE), finishers=("nvjitlink",))
     tools = "\n".join(f'  "{one}",' for one in release if "bindings" not in one)
@@ -152,11 +158,6 @@ def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object]
     return found
 
 
-def _default_backend(root: Path) -> str:
-    """Return the back end of a project that states none: setuptools if it has that one's files, or else empty."""
-    return "setuptools.build_meta" if any((root / name).is_file() for name in SETUP_FILES) else ""
-
-
 def _refuse_setup_py(root: Path) -> None:
     found = next((name for name in SETUP_FILES if (root / name).is_file()), None)
     if found is not None:
@@ -187,19 +188,6 @@ def _is_project(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return not data.keys().isdisjoint({"project", "build-system"})
-
-
-def _project_name(name: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", name) is None:
-        raise InputError(f"{name!r} is not a project name (letters, digits, -, _ and .); give one with --name")
-    return name
-
-
-def _check_package(package: str, project: str) -> None:
-    if not package.isidentifier() or keyword.iskeyword(package):
-        raise InputError(
-            f"Python cannot import a package {package!r}, the one of a project {project!r}; give another --name"
-        )
 
 
 def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:

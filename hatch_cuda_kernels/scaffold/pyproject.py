@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from tomlkit.exceptions import TOMLKitError
 
 from hatch_cuda_kernels.compiler.toolchain import own
@@ -79,8 +80,9 @@ def add_package(
         tables.append((what, _DIRECT, "allow-direct-references = true"))
     if watched:
         tables.append(("# uv builds again when one of these changes.", "tool.uv", watched))
+    newline = "\r\n" if "\r\n" in text else "\n"
     for comment, name, lines in tables:
-        edited = _append_table(edited, comment, name, lines)
+        edited = newline.join([edited.rstrip(), "", *filter(None, (comment, f"[{name}]", lines)), ""])
         changes.append(f"[{name}]")
     _check(edited, extra, [name for _, name, _ in tables])
     return EditedPyproject(edited, tuple(f"pyproject.toml: {change}" for change in changes), tuple(notes))
@@ -110,7 +112,7 @@ def _require(listed: MutableSequence[str], wanted: str) -> bool:
     new = Requirement(wanted)
     for index, written in enumerate(listed):
         found = _requirement(written)
-        if found is None or _plain(found.name) != _plain(new.name):
+        if found is None or canonicalize_name(found.name) != canonicalize_name(new.name):
             continue
         if not new.extras or found.extras & {*new.extras, "build", "build-cu12"}:
             return False
@@ -128,13 +130,10 @@ def _requirement(written: str) -> Requirement | None:
         return None
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _needs_direct_references(document: Any) -> bool:
     """Return whether a new table must allow direct references; an existing table is changed here."""
-    listed = [*document["project"].get("dependencies", ()), *_optional(document)]
+    project = document["project"]
+    listed = [*project.get("dependencies", ()), *chain(*project.get("optional-dependencies", {}).values())]
     if document["build-system"].get("build-backend") != HATCH or not any(" @ " in text for text in listed):
         return False
     metadata = _written_table(document, "hatch", "metadata")
@@ -149,10 +148,6 @@ def _written_table(document: Any, *names: str) -> Any:
     for name in names:
         table = table.get(name, {})
     return None if not table or getattr(table, "is_super_table", bool)() else table
-
-
-def _optional(document: Any) -> list[str]:
-    return [text for listed in document["project"].get("optional-dependencies", {}).values() for text in listed]
 
 
 def _watch(document: Any, cache_keys: Sequence[str]) -> tuple[str, list[str]]:
@@ -175,11 +170,6 @@ def _watch(document: Any, cache_keys: Sequence[str]) -> tuple[str, list[str]]:
 
 def _key(file: str) -> str:
     return f'{{ file = "{file}" }}'
-
-
-def _append_table(text: str, comment: str, name: str, lines: str) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return newline.join([text.rstrip(), "", *filter(None, (comment, f"[{name}]", lines)), ""])
 
 
 def with_hatch(text: str) -> str:

@@ -262,7 +262,7 @@ REFUSED = {
     "another name": (
         {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project, and this one is"
     ),
-    "a name nobody can import": ({}, ("--name", "7zip"), "Python cannot import a package '7zip'"),
+    "a name nobody can import": ({}, ("--name", "7zip"), "the package of project '7zip' would be '7zip', which no Python can import"),
     "a name that is none": ({}, ("--name", "my lib"), "'my lib' is not a project name"),
 }  # fmt: skip
 
