@@ -11,7 +11,6 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 
 import pytest
 from cache_entries import edit
-from slow_parameters import slow_but
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
@@ -153,30 +152,32 @@ def test_a_broken_executor_is_told_once(reference, tmp_path, fresh_cache):
     assert len(caught.value.problems) == 1
 
 
-#: Every option that a compiler is told, by itself; ``extra`` has one of each stage.
+#: Every option that a compiler is told, those together that have nothing to do with paths.
 OPTIONS = (
-    "std: c++20", "use_fast_math: true", "ftz: true", "prec_div: false", "prec_sqrt: false", "fma: false",
-    "maxrregcount: 32", "lineinfo: true", "debug: true", "lto: true", "default_device: true", "standard_headers: false",
-    "include: [include]", "define: {X: 1}", "pre_include: [first.h]", "host_code: drop", "host_only: [Task]",
-    "extra: [--restrict, -extra-device-vectorization]", "extra: [-Xptxas=-O1]", "lineinfo: true, lto: true",
-    "lineinfo: true, extra: [--restrict]",
+    "std: c++20, use_fast_math: true, maxrregcount: 32", "ftz: true, prec_div: false, prec_sqrt: false, fma: false",
+    "lineinfo: true", "debug: true", "lto: true", "lineinfo: true, lto: true",
+    "default_device: true, standard_headers: false", "host_code: drop",
+    "include: [include], define: {X: 1}, pre_include: [first.h], host_only: [Task]",
+    "extra: [--restrict, -extra-device-vectorization, -Xptxas=-O1]", "lineinfo: true, extra: [--restrict]",
 )  # fmt: skip
 #: What says where the next line is from, before the kernels of a source.
 LINES = {
     "none": "",
+    "number": "#line 5\n",
     "relative": '#line 1 "gen.cu"\n',
     "upwards": '#line 1 "../x.cu"\n',
     "absolute": '#line 1 "/abs/x.cu"\n',
     "marker": '# 1 "gen.cu" 1 3\n# 1 "k.cu" 2\n',
     "macros": '#define FILE "gen.cu"\n#define LINE 7\n#line LINE FILE\n',
-    "number": "#line 5\n",
     "empty": '#line 1 ""\n',
 }
-BODY = """
+TOP = """
 #include <toy.h>
 class Task {};
 static __device__ int seen;
 static __device__ __noinline__ int length(const char* s) { int n = 0; while (s[n]) ++n; return n; }
+"""
+KERNEL = """
 extern "C" __global__ void %s(int* y) {
     const char* volatile file = __FILE__;
     if (*y == 3) __assertfail("", __FILE__, __LINE__, "", 1);
@@ -184,19 +185,37 @@ extern "C" __global__ void %s(int* y) {
     seen = *y;
 }
 """
+#: Every option with all lines in one source; those that have most to do with lines also with each by itself.
+PLACES = [(options, tuple(LINES)) for options in OPTIONS] + [("lineinfo: true", (line,)) for line in LINES]
 
 
-def placed_project(root, options, line):
-    """Write a project whose modules have these options, one for each front end that takes them, and linked ones."""
-    refused = {"debug": ("lto", "ptx"), "-extra": ("lto",), "lto: true": ("ptx",)}
+def source_of(name, lines):
+    """Return a source with a kernel behind each line; the first line stands before all there is."""
+    kernels = [LINES[line] + KERNEL % f"{name}_{line}" for line in lines]
+    return f"{LINES[lines[0]]}{TOP}{''.join(kernels)}"
+
+
+def modules_of(number, options):
+    """Return a manifest's modules with these options: one for each front end that takes them, and a linked one."""
+    refused = {"debug": ("lto", "ptx"), "lto: true": ("ptx",)}
     ends = {"per-arch", "lto", "ptx"}.difference(*(ends for word, ends in refused.items() if word in options))
-    modules = [f"{end}: {{source: a.cu, front_end: {end}}}" for end in sorted(ends)]
-    modules = ", ".join([*modules, "linked: {sources: [a.cu, b.cu]}"])
-    linked_ptx = not any(word in options for word in ("debug", "-extra"))  # which is made from LTO-IR
-    arches = "[sm_80, sm_90, compute_90]" if linked_ptx else "[sm_80, sm_90]"
-    manifest = f"{{schema: 1, arches: {arches}, options: {{{options}}}, modules: {{{modules}}}}}"
-    texts = {"kernels.yaml": manifest, "first.h": "", "include/any.h": ""}
-    texts |= {f"{name}.cu": LINES[line] + BODY % name for name in "ab"}
+    arches = "sm_80, compute_90"
+    if "extra" in options:  # each compile takes a process
+        ends, arches = {"per-arch"}, "sm_90"
+    elif "debug" in options:  # linked PTX is made from LTO-IR
+        arches = "sm_80, sm_90"
+    shared = f"arches: [{arches}], options: {{{options}}}"
+    for end in sorted(ends):
+        yield f"p{number}-{end}: {{source: p{number}/a.cu, front_end: {end}, {shared}}}"
+    yield f"p{number}-linked: {{sources: [p{number}/a.cu, p{number}/b.cu], {shared}}}"
+
+
+def placed_project(root):
+    """Write a project with the modules of every place, and a toolkit's header beside it."""
+    modules = [module for number, (options, _) in enumerate(PLACES) for module in modules_of(number, options)]
+    texts = {"kernels.yaml": f"{{schema: 1, modules: {{{', '.join(modules)}}}}}", "first.h": "", "include/any.h": ""}
+    for number, (_, lines) in enumerate(PLACES):
+        texts |= {f"p{number}/{name}.cu": source_of(name, lines) for name in "ab"}
     folder = "cuda_runtime" if bindings_major() < 13 else f"cu{bindings_major()}"
     texts[f"../toolkit/nvidia/{folder}/include/toy.h"] = "inline __device__ int toy(int x) { return x / 7; }\n"
     for name, text in texts.items():
@@ -206,31 +225,42 @@ def placed_project(root, options, line):
     return load_manifest(root / "kernels.yaml")
 
 
-#: Those that have something to do with paths go with all of these, the others with one.
-PLACES = [(options, line) for options in OPTIONS for line in LINES if line == "relative" or options in OPTIONS[7:10]]
+@pytest.fixture(scope="module")
+def placed(tmp_path_factory, isolation, slow):
+    """Return a folder, and the files of two stores: another checkout, working directory and toolkit's folder.
 
-
-@pytest.fixture
-def own_toolkits():
-    """Let this process look for the toolkit again, now and afterwards."""
-    yield
-    load_toolchain.cache_clear()
-
-
-@pytest.mark.parametrize("place", slow_but([("lineinfo: true", "relative"), ("lto: true", "none")], PLACES))
-def test_no_folder_shows_in_a_store(tmp_path, own_toolkits, monkeypatch, place):
-    """Another checkout, working directory and toolkit's folder, threads or processes."""
-    options, line = place
+    The compiles ran in threads of this process for the first one, and in processes for the other.
+    """
+    folder = tmp_path_factory.mktemp("places")
     stores, path = [], sys.path
-    for name, executor in (("one", ThreadPoolExecutor(2)), ("an/other", WorkerExecutor(1))):
-        root, here = tmp_path / name / "checkout", tmp_path / name / "here"
-        here.mkdir(parents=True)
-        monkeypatch.chdir(here)
-        monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / name / "cache"))
-        monkeypatch.setattr(sys, "path", [str(tmp_path / name / "toolkit"), *path])
-        load_toolchain.cache_clear()
-        with executor:
-            build_store(placed_project(root, options, line), tmp_path / name / "out", executor=executor)
-        stores.append(files(tmp_path / name / "out"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, executor in (("one", ThreadPoolExecutor(2)), ("an/other", WorkerExecutor(2))):
+            (folder / name / "here").mkdir(parents=True)
+            patch.chdir(folder / name / "here")
+            patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(folder / name / "cache"))
+            patch.setattr(sys, "path", [str(folder / name / "toolkit"), *path])
+            load_toolchain.cache_clear()
+            with executor:
+                build_store(placed_project(folder / name / "checkout"), folder / name / "out", executor=executor)
+            stores.append(files(folder / name / "out"))
+    load_toolchain.cache_clear()
+    return folder, stores
+
+
+@pytest.mark.parametrize(
+    "number", range(len(PLACES)), ids=[f"{options}-{'-'.join(lines)}" for options, lines in PLACES]
+)
+def test_no_folder_shows_in_a_module(placed, number):
+    """What is compiled with each option, with and without lines that say where they are from."""
+    folder, stores = placed
+    first, second = ({file: store[file] for file in store if file.startswith(f"p{number}-")} for store in stores)
+    assert len({file.partition("/")[0] for file in first}) == len([*modules_of(number, PLACES[number][0])])
+    assert first == second
+    assert not [file for file, data in first.items() if bytes(folder) in data]
+
+
+def test_no_folder_shows_in_a_store(placed):
+    """Nor in what the modules share."""
+    folder, stores = placed
     assert stores[0] == stores[1]
-    assert not [file for file, data in stores[0].items() if bytes(tmp_path) in data]
+    assert not [file for file, data in stores[0].items() if bytes(folder) in data]

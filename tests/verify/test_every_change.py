@@ -9,7 +9,6 @@ from functools import cache
 import pytest
 from raw_nvrtc import compile_raw
 from shared import make_once
-from slow_parameters import slow_but
 from store_mutations import mutations
 
 from hatch_cuda_kernels.build import build_store
@@ -133,35 +132,31 @@ def built(tmp_path_factory, isolation):
     return make_once(tmp_path_factory, "every_change", make) / "stores"
 
 
-@pytest.fixture
-def stores(built, tmp_path):
+@pytest.fixture(scope="module")
+def stores(built, tmp_path_factory):
     """Return copies of the stores, by name."""
-    shutil.copytree(built, tmp_path / "stores")
-    return {name: tmp_path / "stores" / name for name in STORES}
+    folder = shutil.copytree(built, tmp_path_factory.mktemp("every_change") / "stores")
+    return {name: folder / name for name in STORES}
 
 
 @pytest.fixture(scope="module")
 def every(built):
-    """Return every change, each file's in one of the stores."""
-    found = {name: mutations(built / name) for name in STORES}
-    return [
-        (name, mutation)
-        for name, changes in found.items()
-        for mutation in changes
-        if (mutation.file.partition("/")[0] in MODULES) == (name in MODULES)
-    ]
+    """Return every change by the store it is made in: that of its module, or the one of all modules."""
+    return {
+        name: [
+            mutation
+            for mutation in mutations(built / name)
+            if (re.split(r"[./]", mutation.file)[0] in MODULES) == (name in MODULES)  # packed.2 is a chunk of packed
+        ]
+        for name in STORES
+    }
 
 
-@pytest.fixture
-def found(stores, monkeypatch):
+@pytest.fixture(scope="module")
+def found(stores):
     """Return a function that makes one change and returns whether ``verify`` reports it."""
-    monkeypatch.setattr(subject, "read_cubin", cache(read_cubin))  # most changes leave the images as they are
-    monkeypatch.setattr(
-        nvrtc, "run_job", cache(nvrtc.run_job)
-    )  # and the jobs: each is done once, in threads of this one
 
-    def report(change, *, sealed, rebuild=False):
-        name, mutation = change
+    def report(name, mutation, *, sealed, rebuild=False):
         store = stores[name]
         path, digests = store / mutation.file, store / DIGESTS_FILE
         before = {file: file.read_bytes() for file in (digests, path)}
@@ -174,47 +169,40 @@ def found(stores, monkeypatch):
             file.write_bytes(data)
         return not ok
 
-    return report
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subject, "read_cubin", cache(read_cubin))  # most changes leave the images as they are
+        patch.setattr(nvrtc, "run_job", cache(nvrtc.run_job))  # and the jobs: each is done once, in threads of this one
+        yield report
+
+
+@pytest.fixture(scope="module")
+def passed(every, found):
+    """Return a function that gives the changes of a store that ``verify`` passes, with digests that fit them."""
+    return cache(lambda name: [change for change in every[name] if not found(name, change, sealed=True)])
 
 
 def rows(table, change):
     """Return the rows of a table that are about a change."""
-    return [row for row in table if re.search(row, change[1].name)]
+    return {row for row in table if re.search(row, change.name)}
 
 
-def passed_by_verify(every, found):
-    """Return the changes that ``verify`` alone passes; each is in one of the two tables, and its digests tell it."""
-    passed = [change for change in every if not found(change, sealed=True)]
-    assert [change for change in passed if not rows(KNOWN, change)] == []
-    assert [change for change in passed if not found(change, sealed=False)] == []
-    return passed
+@pytest.mark.parametrize("name", STORES)
+def test_every_change_is_reported(stores, every, found, passed, slow, name):
+    """No change passes that is not in one of the two tables, and the digests of the store tell each that passes."""
+    assert verify_store(StoreReader(stores[name])).ok
+    assert len(every[name]) > 300
+    assert [change for change in passed(name) if not rows(KNOWN, change)] == []
+    assert [change for change in passed(name) if not found(name, change, sealed=False)] == []
 
 
-@pytest.mark.slow
-def test_every_twentieth_change_is_reported(stores, every, found):
-    """Each by itself, with digests that fit it."""
-    assert all(verify_store(StoreReader(store)).ok for store in stores.values())
-    some = every[::20]
-    assert 0 < len(passed_by_verify(some, found)) < len(some) / 5
+def test_the_tables_have_no_row_too_many(passed, slow):
+    """Each row is about a change that passes."""
+    assert set().union(*(rows(KNOWN, change) for name in STORES for change in passed(name))) == KNOWN.keys()
 
 
-def test_every_change_is_reported(every, found, slow):
-    """No change passes that is not in one of the two tables, and the tables have no row too many."""
-    assert len(every) > 1000
-    assert {row for change in passed_by_verify(every, found) for row in rows(KNOWN, change)} == KNOWN.keys()
-
-
-@pytest.mark.parametrize("row", slow_but([*ONLY_REBUILD][:2], [*ONLY_REBUILD]))
-def test_rebuild_reports_what_only_a_compiler_sees(every, found, row):
-    """The first change of each row of the table."""
-    change = next(change for change in every if rows([row], change) and not found(change, sealed=True))
-    assert found(change, sealed=True, rebuild=True)
-
-
-def test_rebuild_reports_all_that_only_a_compiler_sees(stores, every, found, slow):
+def test_rebuild_reports_all_that_only_a_compiler_sees(stores, found, passed, slow):
     """Every change of the table, and nothing where there is no change, whatever finished the images."""
     assert verify_store(StoreReader(stores["all"]), Demands(rebuild=True)).ok
-    listed = [change for change in every if rows(ONLY_REBUILD, change)]
-    passed = [change for change in listed if not found(change, sealed=True)]
-    assert len(passed) > 20
-    assert [change for change in passed if not found(change, sealed=True, rebuild=True)] == []
+    listed = [(name, change) for name in STORES for change in passed(name) if rows(ONLY_REBUILD, change)]
+    assert len(listed) > 20
+    assert [change for name, change in listed if not found(name, change, sealed=True, rebuild=True)] == []
