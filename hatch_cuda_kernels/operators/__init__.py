@@ -1,16 +1,203 @@
-"""Kernels as operators of a framework, derived from signature and launch sizes: no code for each kernel."""
+"""Kernels as operators of a framework, derived from signature and launch sizes: no code for each kernel.
 
-from hatch_cuda_kernels.doors import lazy
+An operator takes arrays and numbers. A pointer to const is read, any other one is written to. This holds for every
+framework.
+"""
 
-TYPE_CHECKING = False
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import python_names
+from hatch_cuda_kernels.runtime.ladder import find_kernel
+from hatch_cuda_kernels.runtime.launch import RULE_NAMES, Shape, Signature, rule_refusal, rule_texts
+from hatch_cuda_kernels.signature import Parameter, parameters_of
+from hatch_cuda_kernels.store import LaunchRule, ModuleSource, find_rule
+
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.operators.kernel import *
+    from collections.abc import Collection, Sequence
 
-__getattr__ = lazy(
-    __name__,
-    {
-        "kernel": (
-            "divide Division find_operator_kernel kernels_with_rules KernelWithRule OperatorKernel Sizes sizes_by_rule"
-        ),
-    },
-)
+    from hatch_cuda_kernels.runtime.launch import Kernel
+    from hatch_cuda_kernels.store import KernelLine, StoreReader
+
+
+class Division(NamedTuple):
+    """A kernel's parameters by what an operator does with them; each in the kernel's order."""
+
+    arrays: tuple[Parameter, ...]
+    """Pointers that the caller gives an array for."""
+    outputs: tuple[Parameter, ...]
+    """Pointers to memory that the operator allocates, and returns."""
+    numbers: tuple[Parameter, ...]
+    """Whatever is passed by value."""
+    written: tuple[Parameter, ...]
+    """Those of the arrays that the kernel writes to."""
+
+
+def divide(kernel: str, parameters: Sequence[Parameter], outputs: Collection[str]) -> Division:
+    """Divide a kernel's parameters; ``outputs`` names those that the operator allocates.
+
+    Raises InputError for an output that the kernel does not have, or that it cannot write to.
+    """
+    by_name = {parameter.name: parameter for parameter in parameters}
+    for name in outputs:
+        if name not in by_name:
+            raise InputError(f"{kernel} has no parameter {name!r}; its parameters are {_listed(parameters)}")
+        if not by_name[name].is_pointer or by_name[name].is_const:
+            raise InputError(f"{name} of {kernel} is {by_name[name].type}, which the kernel cannot write to")
+    pointers = [parameter for parameter in parameters if parameter.is_pointer]
+    arrays = tuple(parameter for parameter in pointers if parameter.name not in outputs)
+    return Division(
+        arrays,
+        tuple(parameter for parameter in pointers if parameter.name in outputs),
+        tuple(parameter for parameter in parameters if not parameter.is_pointer),
+        tuple(parameter for parameter in arrays if not parameter.is_const),
+    )
+
+
+def _listed(parameters: Sequence[Parameter]) -> str:
+    return ", ".join(map(str, parameters)) or "none"
+
+
+class KernelWithRule(NamedTuple):
+    """A listed kernel that is called without brackets."""
+
+    name: str
+    module: str | None
+    """The module to name; None if no other one has the kernel."""
+    parameters: tuple[Parameter, ...]
+    """Each has a name that Python takes."""
+    rule: LaunchRule | None = None
+
+
+def kernels_with_rules(reader: StoreReader) -> list[KernelWithRule]:
+    """Return the listed kernels that a rule is stated for. Raises StoreError for a missing or damaged store."""
+    modules = dict(reader.kernels())
+    found = []
+    for line in reader.lines():
+        rule = None if line.key.startswith("&") else _rule(reader, line)
+        if rule is not None:
+            module = modules[line.name] and line.module
+            parameters = parameters_of(line.params, line.types, line.names)
+            found.append(KernelWithRule(line.name, module, named_parameters(parameters, rule), rule))
+    return found
+
+
+def _rule(reader: StoreReader, line: KernelLine) -> LaunchRule | None:
+    return find_rule(map(LaunchRule.from_json, reader.module(line.module).launch), line.name)
+
+
+def named_parameters(parameters: Sequence[Parameter], rule: LaunchRule | None) -> tuple[Parameter, ...]:
+    """Return a kernel's parameters with names that Python takes, which its rule may know where the store does not."""
+    names = [parameter.name for parameter in parameters]
+    if rule is not None and not all(names):
+        names = list(rule.names)
+    return tuple(parameter._replace(name=name) for parameter, name in zip(parameters, python_names(names), strict=True))
+
+
+#: From the arguments of a call by name to the shape of its launch. Of arrays, shape and dtype are enough.
+Sizes: TypeAlias = Callable[[Mapping[str, Any]], Shape]
+
+
+def stated_sizes(kernel: str, sizes: Mapping[str, Any]) -> Sizes:
+    """Return the shape that is stated; any part of it may be a function of the arguments by name.
+
+    Raises InputError unless grid and block are there. The function it returns raises LaunchError for a bad shape.
+    """
+    if not {"grid", "block"} <= sizes.keys():
+        raise InputError(
+            f"{kernel} has no grid: pass grid= and block=, or state a rule for it under launch: in its manifest"
+        )
+
+    def shape_of(args: Mapping[str, Any]) -> Shape:
+        return Shape.make(kernel, **{name: size(args) if callable(size) else size for name, size in sizes.items()})
+
+    return shape_of
+
+
+def sizes_by_rule(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]) -> Sizes:
+    """Return the shape that a manifest's rule gives. Raises LaunchError for a rule that no build writes.
+
+    The function it returns raises LaunchError for arguments that give no shape.
+    """
+    grid, block, shared_mem = rule_texts(kernel, rule, [f"args[{parameter.name!r}]" for parameter in parameters])
+    # Of checked expressions, and names that Python takes.
+    compute = eval(f"lambda args: ({grid}, {block}, {shared_mem})", dict(RULE_NAMES))  # noqa: S307
+    attributes: dict[str, Any] = {**rule.attributes}
+    if "cluster" in attributes:
+        attributes["cluster"] = tuple(attributes["cluster"])
+
+    def shape_of(args: Mapping[str, Any]) -> Shape:
+        try:
+            sizes = compute(args)
+        except Exception as error:
+            raise rule_refusal(kernel, rule, error) from error
+        return Shape.make(kernel, *sizes, **attributes)
+
+    return shape_of
+
+
+class OperatorKernel(NamedTuple):
+    """A kernel that an operator is made of."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    """Each has a name that Python takes."""
+    signature: Signature
+    """The same parameters, as a launch checks and packs them."""
+    sizes: Sizes
+    """How it is launched."""
+    get_kernel: Callable[[], Kernel]
+    """Loads it for the current context."""
+    scope: str
+    """Identifies the kernel's module on this machine."""
+    identity: tuple[str, ...]
+    """Identifies the kernel, equally in each process."""
+
+
+def find_operator_kernel(
+    reader: StoreReader,
+    get_kernel: Callable[..., Kernel],
+    name: str,
+    *,
+    module: str | None,
+    policy: str,
+    sizes: Mapping[str, Any],
+) -> OperatorKernel:
+    """Return a kernel of a store. ``sizes`` is how it is launched, if that is stated; else the manifest's rule is.
+
+    An instance that no manifest lists is loaded: only its image knows its parameters. Raises KernelNotFoundError,
+    StoreError, what ``get_kernel`` raises, and InputError for a kernel without known types or sizes.
+    """
+    line, listed = find_kernel(reader, name, module)
+    get = partial(get_kernel, name, module=module, policy=policy)
+    signature = Signature(name, line.params, line.types, line.names) if listed else get().signature
+    rules = map(LaunchRule.from_json, reader.module(line.module).launch)
+    rule = None if "grid" in sizes else find_rule(rules, name)
+    parameters = _named(name, signature, rule)
+    return OperatorKernel(
+        name,
+        parameters,
+        signature,
+        stated_sizes(name, sizes) if rule is None else sizes_by_rule(name, rule, parameters),
+        get,
+        ModuleSource(reader, line.module).scope,
+        _identity(reader, line, policy),
+    )
+
+
+def _named(kernel: str, signature: Signature, rule: LaunchRule | None) -> tuple[Parameter, ...]:
+    """Return the parameters with names. Raises InputError where the store does not tell their types."""
+    parameters = signature.parameters
+    if not all(parameter.type for parameter in parameters):
+        message = f"the store does not tell the C++ types of {kernel}, so nobody knows what it writes to"
+        raise InputError(f"{message}; build it with this version of hatch-cuda-kernels")
+    return named_parameters(parameters, rule)
+
+
+def _identity(reader: StoreReader, line: KernelLine, policy: str) -> tuple[str, ...]:
+    digests = (unit.sha256 for unit in reader.module(line.module).units)
+    return reader.label, line.module, line.key, policy, *digests

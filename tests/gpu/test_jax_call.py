@@ -210,11 +210,11 @@ import sys
 import jax, jax.numpy as jnp, numpy as np
 from pathlib import Path
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.operators.jax import target
+from hatch_cuda_kernels.operators.jax import call
 
 launches = []
-by_address = target.launch_by_address
-target.launch_by_address = lambda: lambda *given: (launches.append(given), by_address()(*given))[1]
+by_address = call.launch_by_address
+call.launch_by_address = lambda: lambda *given: (launches.append(given), by_address()(*given))[1]
 saxpy = open_store(Path(sys.argv[1])).jax_call("saxpy", aliases={"y": "y"})
 
 @jax.jit

@@ -149,7 +149,7 @@ class TestOnADriver:
     @pytest.fixture
     def target(self, store, driver):
         """Return saxpy on the devices."""
-        from hatch_cuda_kernels.operators.jax.target import CudaTarget
+        from hatch_cuda_kernels.operators.jax.call import CudaTarget
 
         return CudaTarget(lambda: store.get_kernel("saxpy"))
 
@@ -173,7 +173,7 @@ class TestOnADriver:
     def test_the_kernel_is_loaded_on_every_device_of_jax(self, target, driver, monkeypatch):
         """Each has a context of its own."""
         driver.devices = 2
-        monkeypatch.setattr("hatch_cuda_kernels.operators.jax.target._ordinals", lambda: [0, 1])
+        monkeypatch.setattr("hatch_cuda_kernels.operators.jax.call._ordinals", lambda: [0, 1])
         target.prepare()
         stats = target._get_kernel().everywhere
         assert [loaded.ordinal for loaded, _ in stats] == [0, 1]
@@ -182,7 +182,7 @@ class TestOnADriver:
         """From a call frame to what the driver gets, on XLA's stream and in its context."""
         from fake_driver import LaunchConfig
 
-        from hatch_cuda_kernels.operators.jax import abi
+        from hatch_cuda_kernels.operators.jax import handler as abi
         from hatch_cuda_kernels.operators.jax.handler import Handler, Passing, Source
 
         launched = []
@@ -194,8 +194,8 @@ class TestOnADriver:
         def get_stream(address):
             abi.StreamGetArgs.from_address(address).stream = 0x50
 
-        monkeypatch.setattr("hatch_cuda_kernels.operators.jax.target.launch_by_address", lambda: launch)
-        monkeypatch.setattr("hatch_cuda_kernels.operators.jax.target.stream_getter", lambda _: get_stream)
+        monkeypatch.setattr("hatch_cuda_kernels.operators.jax.call.launch_by_address", lambda: launch)
+        monkeypatch.setattr("hatch_cuda_kernels.operators.jax.call.stream_getter", lambda _: get_stream)
         driver.context = 17  # of device 1
         sources = Source("r", 0), Source("a", 0), Source("c", 16), Source("c", 24)
         handler = Handler(Passing(2, 1, sources), target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from hatch_cuda_kernels.operators.jax import abi
+from hatch_cuda_kernels.operators.jax import handler as abi
 
 _ErrorCreate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(abi.ErrorCreateArgs))
 

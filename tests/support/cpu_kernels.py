@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 
+from hatch_cuda_kernels.operators import OperatorKernel, stated_sizes
 from hatch_cuda_kernels.operators.jax.handler import Entered
-from hatch_cuda_kernels.operators.kernel import OperatorKernel, stated_sizes
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hatch_cuda_kernels.names import python_names
-from hatch_cuda_kernels.operators.kernel import KernelWithRule
+from hatch_cuda_kernels.operators import KernelWithRule
 from hatch_cuda_kernels.signature import Parameter
 
 #: PTX's word by C++ type; every other one is a struct.

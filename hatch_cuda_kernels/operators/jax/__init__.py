@@ -1,4 +1,4 @@
-"""Kernels inside ``jax.jit``: an XLA FFI handler made with ctypes. JAX is imported when the first call is made."""
+"""Kernels inside ``jax.jit``: an XLA FFI handler made with ctypes. The first call that is declared imports JAX."""
 
 from hatch_cuda_kernels.doors import lazy
 

@@ -1,8 +1,7 @@
-"""What operators do: launch a kernel with checked tensors, or only check them while torch traces.
+"""What an operator of torch is: its schema, its launch, the out-of-place variant of that, and the variant's gradient.
 
-The function for ``saxpy(y, x, n, a)`` reads as below. A call costs microseconds in torch, and this must not add
-another one. Only positions get into its text. An operator of several kernels finds the one for ``a0.dtype,
-a1.dtype`` in place of None; the dtypes of a single kernel are checked by its launch.
+Generated functions launch, because a call costs microseconds in torch, and this must not add another one. Only
+positions get into their text. The function for ``saxpy(y, x, n, a)`` reads:
 
     def run(a0, a1, a2, a3):
         if not (a0.is_contiguous() and a1.is_contiguous()):
@@ -11,29 +10,150 @@ a1.dtype`` in place of None; the dtypes of a single kernel are checked by its la
         (known.get(kind) or find(kind, (a0, a1, a2, a3)))(a0, a1, a2, a3)
         changed((a0,))
 
-An out-of-place operator writes only to new tensors, so its launch leaves the last line out.
+An operator of several kernels finds the one for ``a0.dtype, a1.dtype`` in place of None; the dtypes of a single kernel
+are checked by its launch. An out-of-place operator writes only to new tensors, so its launch leaves the last line out.
+The function for ``scale(y, x, factor, n)``, whose ``y`` is like ``x``, reads:
+
+    def run(i0, i1, i2):
+        o0 = make0(i0)
+        launch(o0, i0, i1, i2)
+        return o0
+
+Its gradient is another operator, or a function, that takes what it needs by name. ``grad_y`` is the gradient of the
+output ``y``, and any other name is that of an input or an output. An operator writes the gradient of the input ``x`` to
+``grad_x``; a function returns such gradients by the names of the inputs.
 """
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache, partial
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
 from hatch_cuda_kernels.driver import on_device
-from hatch_cuda_kernels.errors import ArgumentError
+from hatch_cuda_kernels.errors import ArgumentError, InputError
+from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.operators import sizes_by_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from hatch_cuda_kernels.operators import KernelWithRule, Sizes
-    from hatch_cuda_kernels.operators.torch.schema import Argument
     from hatch_cuda_kernels.runtime.launch import Kernel
 
     #: Gives the function that launches a kernel, for a device.
     Launcher = Callable[[KernelWithRule, torch.device], Callable[..., None]]
+
+    #: Takes what its parameters name, and gives gradients by the names of inputs.
+    Backward = Callable[..., Mapping[str, torch.Tensor | None]]
+    from collections.abc import Collection
+
+    from hatch_cuda_kernels.signature import Parameter
+
+#: Types that are a float of Python where they are passed by value.
+_FLOATS: Final = frozenset(
+    {"float", "double", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2", "__nv_fp8_e8m0"}
+)
+#: What torch's own functions for operators that write to tensors call their parameters: an argument of that name would
+#: be given twice (torch/_higher_order_ops/auto_functionalize.py).
+_TAKEN: Final = frozenset(
+    {"mode", "ctx", "_mutable_op", "_all_bases", "_only_clone_these_bases", "_only_clone_these_tensors"}
+)
+_NOT_IN_NAMES: Final = re.compile(r"\W+")
+
+
+class Argument(NamedTuple):
+    """One argument of an operator."""
+
+    name: str
+    kind: str
+    """Torch's type without marks: ``Tensor``, ``SymInt``, ``float`` or ``bool``."""
+    text: str
+    """The kernel's parameter, for messages."""
+    dtypes: tuple[str, ...] = ()
+    """What the elements of a tensor may be; anything if it is empty."""
+    is_written: bool = False
+    is_optional: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor."""
+        return self.kind == "Tensor"
+
+
+def arguments_of(parameters: Iterable[Parameter], optional: Collection[str]) -> tuple[Argument, ...]:
+    """Return an operator's arguments, in the kernel's order. Raises ValueError with the reason if it cannot have any.
+
+    Tensors named in ``optional`` may be None. A name that torch cannot take ends with an underscore.
+    """
+    arguments = tuple(_argument(parameter, optional) for parameter in parameters)
+    taken = {argument.name for argument in arguments}
+    arguments = tuple(argument._replace(name=_free(argument.name, taken)) for argument in arguments)
+    if not any(argument.is_tensor for argument in arguments):
+        raise ValueError("it takes no tensor, and torch takes an operator's device from its tensors")
+    return arguments
+
+
+def _free(name: str, others: Collection[str]) -> str:
+    """Return a name that torch takes, and that no other argument has."""
+    if name not in _TAKEN:
+        return name
+    while (name := f"{name}_") in others:
+        pass
+    return name
+
+
+def _argument(parameter: Parameter, optional: Collection[str]) -> Argument:
+    kind = _kind(parameter)
+    if kind != "Tensor":
+        return Argument(parameter.name, kind, str(parameter))
+    written = not parameter.is_const
+    return Argument(parameter.name, kind, str(parameter), parameter.dtypes, written, parameter.name in optional)
+
+
+def _kind(parameter: Parameter) -> str:
+    """Return torch's type for a parameter. Raises ValueError for what torch has none for."""
+    if not parameter.type:
+        raise ValueError(f"its store does not tell the type of {parameter.name}; build it again")
+    if parameter.pointee:
+        return "Tensor"
+    if parameter.type in _FLOATS:
+        return "float"
+    if parameter.is_pointer or "[" in parameter.kind:
+        raise ValueError(f"torch has no type for {parameter}, which is passed by value")
+    return "bool" if parameter.type == "bool" else "SymInt"
+
+
+def base_operator(kernel: str) -> str:
+    """Return a kernel's name without template arguments, namespaces joined by ``_``."""
+    return _identifier(base_name(kernel))
+
+
+def operator_name(kernel: str) -> str:
+    """Return the name of a kernel's operator: ``block_sum<float, 256>`` gives ``block_sum_float_256``."""
+    return _identifier(normalize_name(kernel).replace("-", " minus "))
+
+
+def _identifier(text: str) -> str:
+    return _NOT_IN_NAMES.sub("_", text).strip("_")
+
+
+def schema_text(name: str, arguments: Sequence[Argument], returns: int = 0) -> str:
+    """Return the schema of an operator that returns so many tensors, such as ``f(Tensor(a!) y, SymInt n) -> ()``."""
+    marks = iter([*ascii_lowercase, *(f"w{number}" for number in range(len(arguments)))])
+    kinds = (
+        f"{argument.kind}{f'({next(marks)}!)' if argument.is_written else ''}{'?' * argument.is_optional}"
+        for argument in arguments
+    )
+    listed = (f"{kind} {argument.name}" for kind, argument in zip(kinds, arguments, strict=True))
+    returned = "Tensor" if returns == 1 else f"({', '.join(['Tensor'] * returns)})"
+    return f"{name}({', '.join(listed)}) -> {returned}"
+
 
 _TEMPLATE: Final = """
 def make(known, find, scattered, changed):
@@ -229,3 +349,182 @@ def _if_given(text: str, name: str, argument: Argument) -> str:
 
 def _listed(items: Iterable[str]) -> str:
     return "".join(f"{item}, " for item in items)
+
+
+_GRAD: Final = "grad_"
+
+
+class Operation(NamedTuple):
+    """An in-place operator that gives gradients."""
+
+    call: Any
+    """The operator, as torch has it."""
+    arguments: Sequence[Argument]
+
+
+class Gradient(NamedTuple):
+    """The gradient of an operator, for ``torch.library.register_autograd``."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    wanted: tuple[str, ...]
+    """What the backward takes, by name."""
+    backward: Backward
+
+    @classmethod
+    def make(cls, forward: Functional, backward: Backward | Operation) -> Gradient:
+        """Return the gradient of an operator. Raises InputError for a name that the forward operator does not have."""
+        inputs = tuple(argument.name for argument in forward.arguments)
+        outputs = tuple(output.argument.name for output in forward.outputs)
+        function = backward if callable(backward) else _of_operation(forward.name, inputs, backward)
+        wanted = tuple(inspect.signature(function).parameters)
+        told = {*inputs, *outputs, *(f"{_GRAD}{name}" for name in outputs)}
+        unknown = [name for name in wanted if name not in told]
+        if unknown:
+            message = f"the gradient of {forward.name} takes {', '.join(unknown)}"
+            raise InputError(f"{message}; it can have {', '.join(sorted(told))}")
+        return cls(forward.name, inputs, outputs, wanted, function)
+
+    def remember(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        """Keep what the backward takes."""
+        results = (output,) if isinstance(output, torch.Tensor) else output
+        # An input of the same name was copied, and the copy is what is returned: the output is meant.
+        values = dict(zip(self.inputs, inputs, strict=True)) | dict(zip(self.outputs, results, strict=True))
+        kept = {name: values[name] for name in self.wanted if name in values}
+        tensors = {name: value for name, value in kept.items() if isinstance(value, torch.Tensor)}
+        ctx.save_for_backward(*tensors.values())
+        ctx.tensor_names = tuple(tensors)
+        ctx.numbers = {name: value for name, value in kept.items() if name not in tensors}
+
+    def __call__(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Return the gradient of each input, or None for one without. Raises InputError for any other gradient."""
+        known = dict(zip(ctx.tensor_names, ctx.saved_tensors, strict=True)) | ctx.numbers
+        for name, grad in zip(self.outputs, grads, strict=True):
+            known[f"{_GRAD}{name}"] = grad.contiguous()
+        found = self.backward(**{name: known[name] for name in self.wanted})
+        unknown = [name for name in found if name not in self.inputs]
+        if unknown:
+            listed = ", ".join(self.inputs)
+            raise InputError(f"the gradient of {self.name} gives one for {unknown[0]!r}; its inputs are {listed}")
+        return tuple(found.get(name) for name in self.inputs)
+
+
+def _of_operation(name: str, inputs: Sequence[str], operation: Operation) -> Backward:
+    """Return an operator as a function of what it reads. Raises InputError for one that writes anything else."""
+    given = {
+        argument.name: argument.name.removeprefix(_GRAD) for argument in operation.arguments if argument.is_written
+    }
+    for written, of in given.items():
+        if of == written or of not in inputs:
+            wanted = ", ".join(f"{_GRAD}{known}" for known in inputs)
+            raise InputError(
+                f"{operation.call} cannot be the gradient of {name}: it writes to {written}, not to {wanted}"
+            )
+    places = [argument.name for argument in operation.arguments]
+
+    def backward(**known: Any) -> dict[str, torch.Tensor | None]:
+        made = {
+            written: torch.empty_like(known[of], memory_format=torch.contiguous_format) for written, of in given.items()
+        }
+        operation.call(*({**known, **made}[place] for place in places))
+        return {of: made[written] for written, of in given.items()}
+
+    reads = dict.fromkeys([place for place in places if place not in given] + [*given.values()])
+    named = [inspect.Parameter(read, inspect.Parameter.KEYWORD_ONLY) for read in reads]
+    backward.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]  # which inspect reads
+    return backward
+
+
+#: What an output is like: an input by name, itself for a changed copy, or a function of inputs that returns it.
+Like = str | Callable[..., torch.Tensor]
+
+_OUT_OF_PLACE: Final = """
+def make(launch, {makers}):
+    def run({inputs}):
+        {made}
+        launch({passed})
+        return {returned}
+    return run
+"""
+
+
+class _Output(NamedTuple):
+    """A tensor that the operator allocates."""
+
+    argument: Argument
+    make: Callable[..., torch.Tensor]
+    """Allocates it, uninitialised unless it is a copy."""
+    wanted: tuple[str, ...]
+    """The inputs that this takes."""
+
+
+class Functional:
+    """An operator that takes a kernel's arguments without those it only writes to, and returns all it writes to."""
+
+    def __init__(self, launch: OperatorLaunch, like: Mapping[str, Like]) -> None:
+        """Raise InputError unless ``like`` names every written tensor, and only tensors that exist."""
+        self._launch = launch
+        self.name = f"{launch.name}_functional"
+        written = {argument.name: argument for argument in launch.arguments if argument.is_written}
+        if set(like) != set(written):
+            named, wanted = ", ".join(like) or "nothing", ", ".join(written) or "nothing"
+            raise InputError(f"functional for {launch.name} names {named}, and the kernel writes to {wanted}")
+        new = {name for name in written if like[name] != name}
+        self.arguments = tuple(
+            argument._replace(is_written=False) for argument in launch.arguments if argument.name not in new
+        )
+        self.outputs = tuple(self._output(argument, like[name]) for name, argument in written.items())
+
+    @cached_property
+    def run(self) -> Callable[..., Any]:
+        """Allocates, launches, and returns. Raises what the in-place operator raises."""
+        return self._around(self._launch.run_on_new)
+
+    @cached_property
+    def fake(self) -> Callable[..., Any]:
+        """Allocates and returns without a launch. Raises ArgumentError for dtypes that do not fit."""
+        return self._around(self._launch.fake)
+
+    def _around(self, launch: Callable[..., None]) -> Callable[..., Any]:
+        inputs = {argument.name: f"i{index}" for index, argument in enumerate(self.arguments)}
+        outputs = {output.argument.name: f"o{index}" for index, output in enumerate(self.outputs)}
+        made = (
+            f"{outputs[output.argument.name]} = make{index}({', '.join(inputs[name] for name in output.wanted)})"
+            for index, output in enumerate(self.outputs)
+        )
+        source = _OUT_OF_PLACE.format(
+            makers=", ".join(f"make{index}" for index in range(len(outputs))),
+            inputs=", ".join(inputs.values()),
+            made="; ".join(made),
+            passed=", ".join((inputs | outputs)[argument.name] for argument in self._launch.arguments),
+            returned=", ".join(outputs.values()),
+        )
+        run: Callable[..., Any] = function_of(source)(launch, *(output.make for output in self.outputs))
+        return run
+
+    def _output(self, argument: Argument, like: Like) -> _Output:
+        """Return how a tensor is allocated. Raises InputError for inputs that are not there."""
+        names = (like,) if isinstance(like, str) else tuple(inspect.signature(like).parameters)
+        inputs = [given.name for given in self.arguments if given.is_tensor or not isinstance(like, str)]
+        for name in names:
+            if name not in inputs:
+                message = f"{self._launch.name} has no input {name!r} for {argument.name} to be like"
+                raise InputError(f"{message}; the inputs are {', '.join(inputs) or 'none'}")
+        return _Output(argument, _maker(argument, like), names)
+
+
+def _maker(argument: Argument, like: Like) -> Callable[..., torch.Tensor]:
+    """Return what makes an output, contiguous as the kernel takes it."""
+    if callable(like):
+        return like
+    if like == argument.name:
+        return partial(torch.clone, memory_format=torch.contiguous_format)
+    return partial(_empty_like, dtypes_of(argument) or ())
+
+
+def _empty_like(dtypes: Sequence[torch.dtype], tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of the same dtype, or of the first of several where it may not have that."""
+    if tensor.dtype in dtypes or not dtypes:
+        return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    return torch.empty_like(tensor, dtype=dtypes[0], memory_format=torch.contiguous_format)

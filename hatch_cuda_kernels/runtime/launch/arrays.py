@@ -38,7 +38,6 @@ from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.elements import Element
     from hatch_cuda_kernels.runtime.launch.values import Found, Reader
 
 #: Of a CUtensorMap (cuda.h).

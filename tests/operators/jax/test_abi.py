@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from c_code import compile_c
 
-from hatch_cuda_kernels.operators.jax import abi
+from hatch_cuda_kernels.operators.jax import handler as abi
 
 #: The header's struct for each of ours, and its word where it calls a field otherwise.
 STRUCTS = {

@@ -10,7 +10,7 @@ from c_code import IN_A_THREAD, compile_c
 from call_frames import Frame
 from cpu_kernels import CpuTarget, operator_kernel
 
-from hatch_cuda_kernels.operators.jax import abi
+from hatch_cuda_kernels.operators.jax import handler as abi
 from hatch_cuda_kernels.operators.jax.handler import CallSlots, Constants, Handler, Passing, Source
 from hatch_cuda_kernels.runtime.launch.shapes import Shape
 

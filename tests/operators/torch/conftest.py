@@ -19,7 +19,7 @@ def namespace():
 def make(namespace):
     """Return a function that registers kernels of Python as operators."""
     pytest.importorskip("torch", reason="torch is not installed")
-    from hatch_cuda_kernels.operators.torch.operators import make_operators
+    from hatch_cuda_kernels.operators.torch import make_operators
 
     def register(kernels, launcher, store="store", namespace=namespace, **options):
         return make_operators(kernels, namespace, store, launcher, options, device_key="CPU")

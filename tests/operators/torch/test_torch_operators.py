@@ -420,7 +420,7 @@ def test_torchs_compiler_takes_operators(tmp_path, slow):
     import torch
     from torch._inductor.utils import run_and_get_code
     from torch_kernels import Kernels, ruled_kernel
-    from hatch_cuda_kernels.operators.torch.operators import make_operators
+    from hatch_cuda_kernels.operators.torch import make_operators
 
     kernels = Kernels(scale=lambda y, x, factor, n: y.copy_(factor * x), saxpy=lambda y, x, n, a: y.add_(a * x))
     declared = [
