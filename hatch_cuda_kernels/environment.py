@@ -1,6 +1,18 @@
-"""The environment variables that this package reads or shows; docs/reference/environment.md describes them to users."""
+"""What users choose for a process: environment variables (docs/reference/environment.md), and policies for kernels.
+
+``open_store`` may import this before the driver starts, so it imports nothing that takes time.
+"""
 
 from __future__ import annotations
+
+import os
+
+#: Spelt out, because importing typing takes longer than all of this; type checkers know the name.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Policy = Literal["compatible", "exact", "prebuilt"]
 
 #: 0 leaves launches to Python even if the compiled accelerator is installed.
 ACCELERATOR = "HATCH_CUDA_KERNELS_ACCELERATOR"
@@ -35,3 +47,22 @@ FOREIGN = (
     "NVIDIA_VISIBLE_DEVICES",
     "XDG_CACHE_HOME",
 )
+
+_POLICIES: tuple[Policy, ...] = ("compatible", "exact", "prebuilt")
+#: The reason that messages give if ``jit_allowed`` is false.
+JIT_FORBIDDEN = f"{JIT}=0 forbids compiling"
+
+
+def check_policy(policy: str) -> Policy:
+    """Return the policy. Raises InputError for any other word."""
+    for known in _POLICIES:
+        if policy == known:
+            return known
+    from hatch_cuda_kernels.errors import InputError  # which imports typing
+
+    raise InputError(f"unknown policy {policy!r}; it is one of {', '.join(_POLICIES)}")
+
+
+def jit_allowed() -> bool:
+    """Return whether the environment allows compiling."""
+    return os.environ.get(JIT, "1") != "0"

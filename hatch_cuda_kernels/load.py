@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from hatch_cuda_kernels.arch import SmArch
+    from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.operators.jax import CallOptions, JaxCall
     from hatch_cuda_kernels.operators.torch import TorchOperators, TorchOptions
     from hatch_cuda_kernels.runtime import InstanceCache, InstanceInfo, KernelStats, LoadedKernels, WarmUp
-    from hatch_cuda_kernels.runtime.ladder import Explanation, Policy, Request
+    from hatch_cuda_kernels.runtime.ladder import Explanation, Request
     from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel
     from hatch_cuda_kernels.store import StoreReader
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _NEEDED = ("cuda.bindings.driver", "hatch_cuda_kernels.runtime:LoadedKernels")
 #: What the disk cache's rung needs. Most processes do not reach it; here its import takes no extra time.
 _POSSIBLE = (
-    "hatch_cuda_kernels.runtime.ladder:cached_candidates",
+    "hatch_cuda_kernels.cache:open_cache",
     "hatch_cuda_kernels.compiler.toolchain:known_toolchains",
     "platformdirs",
 )
@@ -73,7 +74,7 @@ class Store:
         self.package = package
         self.policy = policy
         if policy != "compatible":  # the default needs no check, and so no import
-            from hatch_cuda_kernels.runtime.ladder import check_policy
+            from hatch_cuda_kernels.environment import check_policy
 
             check_policy(policy)
         self.tier_up = tier_up

@@ -5,8 +5,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import Buffer, Unpack
 
+from hatch_cuda_kernels.environment import Policy
 from hatch_cuda_kernels.load import Store
-from hatch_cuda_kernels.runtime.ladder import Policy
 from hatch_cuda_kernels.runtime.launch import Dim, GlobalVariable, Kernel, LaunchOptions
 
 __all__ = [

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import check, cuda, on_device
-from hatch_cuda_kernels.runtime.ladder import LOGGER
+from hatch_cuda_kernels.runtime.ladder import LOGGER, cached, jit_candidates
 from hatch_cuda_kernels.threads import TICK_SECONDS, DaemonThreads
 
 if TYPE_CHECKING:
@@ -87,12 +87,7 @@ def warm_up(
 
 def tier_up(request: Request) -> None:
     """Compile the exact CUBIN for the next process in the background. A failure is only logged."""
-    from hatch_cuda_kernels.runtime.ladder import (
-        cached_candidates,
-        jit_candidates,  # off the fast path
-    )
-
-    if any(candidate.accepted for candidate in cached_candidates(request)):
+    if any(candidate.accepted for candidate in cached(request)):
         return
     arch = request.arch
     for candidate in jit_candidates(request):

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from typing import TypeAlias
 
+    from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.image import Image
-    from hatch_cuda_kernels.runtime.ladder import Policy, Request
+    from hatch_cuda_kernels.runtime.ladder import Request
     from hatch_cuda_kernels.runtime.launch import Loaded
     from hatch_cuda_kernels.store import LaunchRule, StoreReader
 

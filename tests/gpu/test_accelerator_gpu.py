@@ -9,7 +9,7 @@ import pytest
 
 from hatch_cuda_kernels.errors import ArgumentError, DriverError
 from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
-from hatch_cuda_kernels.runtime.launch.launch import Launch
+from hatch_cuda_kernels.runtime.launch.kernel import Launch
 
 N = 1000
 

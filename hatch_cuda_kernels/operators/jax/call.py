@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.operators import Division, OperatorKernel
     from hatch_cuda_kernels.operators.jax.handler import LaunchTarget
-    from hatch_cuda_kernels.runtime.ladder import Policy
     from hatch_cuda_kernels.runtime.launch import Dim, Kernel, LaunchAttributes, Shape
     from hatch_cuda_kernels.signature import Parameter
     from hatch_cuda_kernels.store import StoreReader

@@ -13,7 +13,7 @@ A call in progress has a slot to write to. Slots are kept by thread, and so is P
 not start XLA's threads, and to make and destroy their state at each call would take 13 us, thirty times as long as to
 enter.
 
-The structs are as much of XLA's FFI as that takes: those of ``xla/ffi/api/c_api.h``, which jaxlib ships. Their layout is
+The structs are the part of XLA's FFI that this uses, from ``xla/ffi/api/c_api.h``, which jaxlib ships. Their layout is
 the same from API 0.1 (jaxlib 0.6) to 0.5 (0.12). XLA takes handlers of older versions, so this one states 0.1.
 """
 

@@ -4,21 +4,17 @@ from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.runtime.ladder.cache_rung import *
     from hatch_cuda_kernels.runtime.ladder.climb import *
     from hatch_cuda_kernels.runtime.ladder.compile_rungs import *
     from hatch_cuda_kernels.runtime.ladder.explanation import *
-    from hatch_cuda_kernels.runtime.ladder.policy import *
     from hatch_cuda_kernels.runtime.ladder.request import *
 
 __getattr__ = lazy(
     __name__,
     {
-        "cache_rung": "cached_candidates",
-        "climb": "obtain",
+        "climb": "cached obtain",
         "compile_rungs": "jit_candidates LOGGER",
         "explanation": "explain Explanation",
-        "policy": "check_policy JIT_FORBIDDEN",
         "request": "find_kernel find_variable make_request Request",
     },
 )

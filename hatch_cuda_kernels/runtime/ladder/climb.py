@@ -21,13 +21,14 @@ from hatch_cuda_kernels.errors import (
     ToolchainError,
     reason_of,
 )
-from hatch_cuda_kernels.image import Candidate
+from hatch_cuda_kernels.image import Candidate, Image
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hatch_cuda_kernels.image import Image, Kind
+    from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.image import Kind, Origin
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.store import ImageRecord
 
@@ -65,10 +66,14 @@ def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
 
 
 def cached(request: Request) -> Iterator[Candidate]:
-    """Rung 3: an image that an earlier process (or a build on this machine) recorded in the disk cache."""
-    from hatch_cuda_kernels.runtime.ladder.cache_rung import cached_candidates  # off the prebuilt path
-
-    yield from cached_candidates(request)
+    """Rung 3: the compile that an earlier process (or a build on this machine) recorded, or why there is none."""
+    try:
+        recalled = request.source.recalled_key(request.arch, request.instance)
+        found = None if recalled is None else recorded_candidate(request, recalled)
+        candidate = found or _search(request)
+    except (InputError, StoreError, ToolchainError) as error:
+        candidate = _not_cached(request, f"cannot be looked up: {reason_of(error)}")
+    yield candidate
 
 
 def jitted(request: Request) -> Iterator[Candidate]:
@@ -129,6 +134,53 @@ def _acceptance(request: Request, record: ImageRecord) -> str:
     if record.arch.capability == request.capability:
         return f"made for this device{caveat}"
     return f"runs on {request.capability} as code of the same {'family' if record.arch.suffix else 'major'}{caveat}"
+
+
+def recorded_candidate(request: Request, *keys: str) -> Candidate | None:
+    """Return the candidate recorded under the first of these keys that has an entry, or None."""
+    from hatch_cuda_kernels.cache import open_cache  # off the prebuilt path
+
+    entry = next((entry for key in keys if (entry := open_cache().get(key)) is not None), None)
+    if entry is None:
+        return None
+    image = image_of(entry, "cached")
+    refusal = request.refused(image.sha256)
+    reason = f"compiled on {entry.created} in {entry.seconds:.2f} s"
+    return Candidate("cached", entry.arch, "cubin", refusal is None, refusal or reason, lambda: image)
+
+
+def image_of(entry: Entry, origin: Origin) -> Image:
+    """Return the loadable image of a cache entry."""
+    from hatch_cuda_kernels.cache import open_cache  # off the prebuilt path
+
+    return Image(
+        module=entry.module,
+        origin=origin,
+        arch=entry.arch,
+        kind=entry.kind,
+        data=entry.image,
+        sha256=entry.sha256,
+        path=open_cache().path_of(entry),
+        kernels=entry.kernels,
+    )
+
+
+def _search(request: Request) -> Candidate:
+    """Return what a toolchain known here has compiled, or the reason that there is nothing."""
+    from hatch_cuda_kernels.compiler.toolchain import known_toolchains  # where no key is remembered
+
+    toolchains = known_toolchains()
+    keys = [request.source.key(request.arch, request.instance, toolchain) for toolchain in toolchains]
+    found = recorded_candidate(request, *keys)
+    if found is not None:
+        request.source.remember_key()
+        return found
+    versions = dict.fromkeys(toolchain.nvrtc for toolchain in toolchains)
+    return _not_cached(request, f"nothing recorded for NVRTC {' or '.join(versions)}")
+
+
+def _not_cached(request: Request, reason: str) -> Candidate:
+    return Candidate("cached", request.arch, "cubin", accepted=False, reason=reason)
 
 
 T = TypeVar("T")

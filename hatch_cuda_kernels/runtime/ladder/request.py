@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.driver import current_device
+from hatch_cuda_kernels.environment import JIT_FORBIDDEN, check_policy, jit_allowed
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.image import Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
-from hatch_cuda_kernels.runtime.ladder.policy import JIT_FORBIDDEN, check_policy, jit_allowed
 from hatch_cuda_kernels.store import KernelLine, ModuleSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.arch import ComputeCapability
-    from hatch_cuda_kernels.runtime.ladder.policy import Policy
+    from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.store import ImageRecord, ModuleIndex, StoreReader
 
 

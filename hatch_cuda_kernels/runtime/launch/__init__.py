@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.arrays import *
     from hatch_cuda_kernels.runtime.launch.elements import *
     from hatch_cuda_kernels.runtime.launch.kernel import *
-    from hatch_cuda_kernels.runtime.launch.launch import *
     from hatch_cuda_kernels.runtime.launch.launch_rule import *
     from hatch_cuda_kernels.runtime.launch.libraries import *
     from hatch_cuda_kernels.runtime.launch.shapes import *
@@ -23,8 +22,7 @@ __getattr__ = lazy(
         "arguments": "Signature",
         "arrays": "TensorMap",
         "elements": "Element MismatchError word_of_numpy",
-        "kernel": "Kernel",
-        "launch": "Launch",
+        "kernel": "Kernel Launch",
         "launch_rule": "RULE_NAMES rule_refusal rule_texts",
         "libraries": "LIBRARIES load_image Loaded",
         "shapes": "Configs Dim Shape",

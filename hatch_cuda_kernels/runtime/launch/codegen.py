@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda
 from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
-from hatch_cuda_kernels.runtime.launch.arrays import FAST
+from hatch_cuda_kernels.runtime.launch.arrays import FAST, join
 from hatch_cuda_kernels.runtime.launch.elements import DLPACK
 from hatch_cuda_kernels.runtime.launch.shapes import SIZES, FreshSlot, Slot
-from hatch_cuda_kernels.runtime.launch.streams import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

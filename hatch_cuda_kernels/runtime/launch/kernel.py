@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+import time
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.runtime.launch.launch import Launches, PerContext
-from hatch_cuda_kernels.runtime.launch.shapes import Dim, Shape
-from hatch_cuda_kernels.runtime.launch.streams import stream_address
+from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id, failure, on_context, on_device
+from hatch_cuda_kernels.errors import LaunchError, StaleKernelError
+from hatch_cuda_kernels.reentry import refuse_reentry
+from hatch_cuda_kernels.runtime.launch.arguments import Signature
+from hatch_cuda_kernels.runtime.launch.arrays import FAST, check_address, current_streams, join, stream_address
+from hatch_cuda_kernels.runtime.launch.codegen import MISSING, bind_arguments_in_c, bind_for
+from hatch_cuda_kernels.runtime.launch.shapes import Configs, Dim, Shape, Slot, flat_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,9 +23,316 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
     from hatch_cuda_kernels.runtime.launch.resources import KernelAttributes, Occupancy
-    from hatch_cuda_kernels.runtime.launch.shapes import LaunchOptions
+    from hatch_cuda_kernels.runtime.launch.shapes import LaunchAttributes, LaunchOptions
     from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable
     from hatch_cuda_kernels.store import LaunchRule
+
+
+class PerContext:
+    """A kernel by the contexts that it is loaded for. Thread-safe."""
+
+    # Not for memory: a hot look-up counts itself in the kernel, and a dictionary of attributes makes that slow.
+    __slots__ = (
+        "__weakref__", "_load", "_loaded", "_lock", "_signature", "functions", "latest", "name", "was_launched",
+    )  # fmt: skip
+
+    def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
+        self.name = name
+        self.latest: Loaded | None = None
+        """How the kernel was loaded last, in whatever context."""
+        self.was_launched = False
+        """Whether a launch was checked in full."""
+        self.functions: dict[int, tuple[int, Any]] = {}
+        """Device and CUfunction by id of the contexts that the kernel is loaded for."""
+        self._load = load
+        self._loaded: dict[int, tuple[Loaded, float]] = {}
+        self._lock = threading.Lock()
+        self._signature: Signature | None = None
+
+    def loaded(self) -> Loaded:
+        """Return the kernel as loaded for the current context, which loads it there the first time.
+
+        Raises what loading raises, and ReentryError for a kernel whose loading asks for it.
+        """
+        context_id = current_context_id()
+        known = self._loaded.get(context_id)
+        return known[0] if known is not None else self._load_for(context_id)
+
+    def is_loaded_for(self, context_id: int) -> bool:
+        """Return whether the kernel is loaded for a context."""
+        return context_id in self._loaded
+
+    @property
+    def everywhere(self) -> list[tuple[Loaded, float]]:
+        """Where the kernel is loaded, and the seconds that each took."""
+        return [*self._loaded.values()]
+
+    @property
+    def signature(self) -> Signature:
+        """The parameters, which are the same everywhere."""
+        if self._signature is None:
+            symbol = (self.latest or self.loaded()).symbol
+            self._signature = Signature(self.name, symbol.params, symbol.types, symbol.names)
+        return self._signature
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The types of the parameters."""
+        return (self.latest or self.loaded()).symbol.params
+
+    def _load_for(self, context_id: int) -> Loaded:
+        with refuse_reentry(id(self), f"the kernel {self.name}"), self._lock:
+            known = self._loaded.get(context_id)
+            if known is not None:
+                return known[0]
+            start = time.perf_counter()
+            loaded = self._load()
+            if self.latest is not None and loaded.symbol.differs_in_parameters(self.latest.symbol):
+                raise LaunchError(
+                    f"the parameters of {self.name} have changed since it was loaded; open its store again"
+                )
+            add_by_context(self._loaded, context_id, (loaded, time.perf_counter() - start))
+            add_by_context(self.functions, context_id, (loaded.ordinal, loaded.function))
+            self.latest = loaded
+            return loaded
+
+
+class Ready(NamedTuple):
+    """Arguments packed for one context, the streams of their arrays, and what must live until they are launched."""
+
+    loaded: Loaded
+    configs: Configs
+    slot: Slot
+    streams: list[int]
+    kept: tuple[Any, ...]
+
+
+class Launch:
+    """A shape of launches of one kernel, and the stream if one is stated."""
+
+    __slots__ = ("_here", "_kernel", "_shape", "_stated")
+
+    def __init__(self, kernel: PerContext, shape: Shape, stated: int | None) -> None:
+        self._kernel = kernel
+        self._shape = shape
+        self._stated = None if stated is None else check_address(stated)
+        self._here: dict[int, tuple[int, Any, Configs]] = {}
+
+    def function(self) -> Callable[..., None]:
+        """Return the function that launches with the arguments it is given.
+
+        The first launch of a kernel goes through ``in_full``, which finds tensors that are conjugated or negated only
+        when they are read; in every launch, that would take a tenth of the time. Raises LaunchError if the device does
+        not allow the shape.
+        """
+        kernel = self._kernel
+        if self._shape.is_empty:
+            return self._nothing()
+        if kernel.was_launched and kernel.latest:
+            self._enter(kernel.latest)
+        return self._bind(self.elsewhere)
+
+    def elsewhere(self, args: Sequence[Any]) -> None:
+        """Launch on the device of the arrays. Raises ArgumentError, LaunchError or DriverError."""
+        given = [arg for arg in args if arg is not MISSING]
+        with on_device(self._kernel.signature.device(given)):
+            if not self._kernel.was_launched:
+                self.in_full(given)
+                self._kernel.was_launched = True
+                return
+            self._enter(self._kernel.loaded())
+            self._bind(self.in_full)(*given)  # what was not usual may have been the context alone
+
+    def in_full(self, args: Sequence[Any]) -> None:
+        """Launch in the current context. Raises ArgumentError, LaunchError or DriverError."""
+        ready = self.ready([arg for arg in args if arg is not MISSING])
+        self.enqueue(ready, ready.streams)
+
+    def ready(self, args: Sequence[Any]) -> Ready:
+        """Return the arguments, checked and packed for the current context, in which the kernel gets loaded."""
+        loaded = self._kernel.loaded()
+        _, _, configs = self._enter(loaded)
+        signature = self._kernel.signature
+        slot = Slot(signature.layout.size, signature.offsets)
+        signature.layout.pack_into(slot.buffer, 0, *signature.convert(args, loaded.ordinal, slot.found))
+        streams = [item for item in slot.found if isinstance(item, int)]
+        return Ready(loaded, configs, slot, streams, tuple(args))
+
+    def enqueue(self, ready: Ready, streams: list[int]) -> None:
+        """Launch what is ready in the current context, after the work that the streams of its arrays hold."""
+        stream = join(streams, self._stated)
+        slot = ready.slot
+        call = cuda().cuLaunchKernelEx(ready.configs[stream], ready.loaded.function, slot.params, slot.extra)
+        if int(call[0]) != 0:
+            self.refuse(call[0], stream)
+
+    def refuse(self, status: Any, stream: int | None) -> None:  # CUresult
+        """Raise the DriverError for a launch that the driver refused in the current context, with the reasons."""
+        from hatch_cuda_kernels.runtime.launch.resources import explain_refusal  # only for the message
+
+        found = explain_refusal(self._kernel.loaded(), self._shape, stream or 0)
+        raise failure(f"launching {self._kernel.name}", status, found)
+
+    def _enter(self, loaded: Loaded) -> tuple[int, Any, Configs]:
+        """Return what a launch needs in a context, made once. Raises LaunchError as ``Loaded.allow`` does."""
+        known = self._here.get(loaded.context_id)
+        if known is None:
+            loaded.allow(self._shape)
+            known = loaded.ordinal, loaded.function, Configs(self._shape)
+            if self._here:
+                add_by_context(self._here, loaded.context_id, known)
+            else:
+                self._here[loaded.context_id] = known
+        return known
+
+    def _bind(self, otherwise: Callable[[Sequence[Any]], None]) -> Callable[..., None]:
+        """Return the generated function, which leaves what is not usual to ``otherwise``."""
+        bind = bind_for(self._kernel.signature, "current" if self._stated is None else "stated")
+        return bind(name_of(self._kernel), self._here, self._stated, otherwise, self.refuse)
+
+    def _nothing(self) -> Callable[..., None]:
+        """Return the function for a grid without blocks, which checks its arguments."""
+
+        def launch(*args: Any) -> None:
+            signature = self._kernel.signature
+            with on_device(signature.device(args)):
+                signature.convert(args, self._kernel.loaded().ordinal, [])
+
+        launch.__qualname__ = name_of(self._kernel)
+        return launch
+
+
+def name_of(kernel: PerContext) -> str:
+    """Return the name of a kernel's launch functions in Python's messages about wrong calls."""
+    return f"{kernel.name}[grid, block]"
+
+
+def bind_launch(
+    kernel: PerContext, shape: Shape, stated: int | None, args: tuple[Any, ...], stream: Any
+) -> Callable[[], None]:
+    """Return the function that launches with these arguments; see ``Kernel.bind``.
+
+    ``stated`` is the address of ``stream``, any library's object, which lives as long as the function.
+    """
+    launch = Launch(kernel, shape, stated)
+    with on_device(kernel.signature.device(args)):
+        ready = launch.ready(args)
+    if shape.is_empty:
+        return lambda: None
+    now = current_streams(args)
+    then = {stream(ready.loaded.ordinal) for stream in now}
+    # Those that arrays name themselves.
+    ready = ready._replace(streams=[one for one in ready.streams if one not in then], kept=(*args, stream))
+    return _launcher(kernel.name, launch, ready, stated, now if stated is None else [])
+
+
+def _launcher(
+    name: str, launch: Launch, ready: Ready, stated: int | None, now: Sequence[Callable[[int], int]]
+) -> Callable[[], None]:
+    """Return a launch of what is ready; ``now`` tells the current streams of the arrays' frameworks."""
+    driver, loaded, configs, slot = cuda(), ready.loaded, ready.configs, ready.slot
+    cu_launch, success, function = driver.cuLaunchKernelEx, driver.CUresult.CUDA_SUCCESS, loaded.function
+    context_id, current, bound_to = driver.cuCtxGetId, driver.CUcontext(0), loaded.context_id  # NULL: the current one
+    current_stream, others = (now[0], now[1:]) if now else (None, ())
+    params, extra = slot.params, slot.extra
+    ordinal, several = loaded.ordinal, bool(others or ready.streams)
+
+    def go() -> None:
+        if context_id(current)[1] != bound_to:
+            elsewhere()
+            return
+        stream = stated if current_stream is None else current_stream(ordinal)
+        if several:
+            stream = join([*(other(ordinal) for other in others), *ready.streams], stream)
+        status = cu_launch(configs[stream], function, params, extra)[0]
+        if status is not success:
+            launch.refuse(status, stream)
+
+    def elsewhere() -> None:
+        with on_context(bound_to) as there:
+            if not there:
+                message = f"{name} was bound in a context that is gone, and so are its arrays; bind it again"
+                raise StaleKernelError(message)
+            launch.enqueue(ready, [*(stream(ordinal) for stream in now), *ready.streams])
+
+    if several or not (now == [] or current_stream is FAST["torch_stream"]):
+        return go
+    library = FAST["tensor"] if now else None
+    return bind_arguments_in_c(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go
+
+
+#: Functions kept for one kernel; a program that keeps changing shapes starts over.
+_MOST_LAUNCHES: Final = 256
+
+
+class Launches:
+    """What ``kernel[grid, block]`` and ``kernel.launch`` call."""
+
+    def __init__(self, kernel: PerContext) -> None:
+        self.known: dict[Any, Callable[..., None]] = {}
+        """Launch functions by contents of brackets, or by shape, stream and attributes."""
+        self._kernel = kernel
+        self._met: set[Any] = set()
+
+    def of_brackets(self, launch: Any) -> Callable[..., None]:
+        """Return the launch function for the contents of brackets. Raises LaunchError or TypeError."""
+        if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
+            message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
+            raise LaunchError(f"{self._kernel.name}: {message}")
+        if len(launch) == 4:
+            return self.of_options(*launch)
+        if len(launch) == 2 and self._kernel.was_launched and self._is_new(launch):
+            sizes = flat_sizes(self._kernel.name, *launch)
+            if sizes is not None:
+                return partial(self._fresh, sizes)
+        return self._make(launch, None, *launch)
+
+    def _is_new(self, launch: tuple[Any, ...]) -> bool:
+        """Return whether a shape is new. A new one is launched by a way that costs less once, and more each time."""
+        try:
+            new = launch not in self._met
+        except TypeError:  # a list among the sizes
+            return False
+        if len(self._met) >= _MOST_LAUNCHES:
+            self._met.clear()
+        self._met.add(launch)
+        return new
+
+    @cached_property
+    def _fresh(self) -> Callable[..., None]:
+        """The launch function that takes the sizes as its first argument."""
+
+        def launch(sizes: tuple[int, ...]) -> Launch:
+            return Launch(self._kernel, Shape(sizes[:3], sizes[3:6], sizes[6]), None)  # type: ignore[arg-type]  # seven sizes
+
+        return bind_for(self._kernel.signature, "fresh")(
+            name_of(self._kernel),
+            self._kernel.functions,
+            None,
+            lambda sizes, args: launch(sizes).elsewhere(args),
+            lambda sizes, status, stream: launch(sizes).refuse(status, stream),
+        )
+
+    def of_options(
+        self, grid: Dim, block: Dim, shared_mem: int = 0, stream: Any = None, **attributes: Unpack[LaunchAttributes]
+    ) -> Callable[..., None]:
+        """Return the launch function for a shape and a stream, made once. Raises LaunchError or TypeError."""
+        address = None if stream is None else stream_address(stream)  # that of an object may change
+        key = (grid, block, shared_mem, address, *attributes.items())
+        try:
+            known = self.known.get(key)
+        except TypeError:  # a list among the sizes
+            known = None
+        return known or self._make(key, address, grid, block, shared_mem, **attributes)
+
+    def _make(self, key: Any, stream: int | None, *sizes: Any, **attributes: Any) -> Callable[..., None]:
+        """Return a new launch function, remembered under a key unless that cannot be hashed."""
+        function = Launch(self._kernel, Shape.make(self._kernel.name, *sizes, **attributes), stream).function()
+        if len(self.known) >= _MOST_LAUNCHES:
+            self.known.clear()
+        with suppress(TypeError):  # a list among the sizes
+            self.known[key] = function
+        return function
 
 
 class Kernel(PerContext):
@@ -89,8 +404,6 @@ class Kernel(PerContext):
         current at each call, unless you state one. Raises what ``launch`` raises. The function raises StaleKernelError
         once its context is gone, because the arrays are gone, too.
         """
-        from hatch_cuda_kernels.runtime.launch.launch import bind_launch  # off the usual path
-
         stated: dict[str, Any] = {**options}
         stream = stated.pop("stream", None)
         address = None if stream is None else stream_address(stream)

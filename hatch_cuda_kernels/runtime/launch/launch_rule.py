@@ -16,7 +16,7 @@ from hatch_cuda_kernels.runtime.launch.codegen import MISSING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.launch import Launches
+    from hatch_cuda_kernels.runtime.launch.kernel import Launches
     from hatch_cuda_kernels.store import LaunchRule
 
 _TEMPLATE: Final = """

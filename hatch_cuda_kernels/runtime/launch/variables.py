@@ -15,9 +15,16 @@ from hatch_cuda_kernels.driver import (
     on_device,
 )
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, KernelNotFoundError
-from hatch_cuda_kernels.runtime.launch.arrays import dlpack_device, family, is_tensor, read_address
+from hatch_cuda_kernels.runtime.launch.arrays import (
+    check_address,
+    dlpack_device,
+    family,
+    is_tensor,
+    join,
+    read_address,
+    stream_address,
+)
 from hatch_cuda_kernels.runtime.launch.elements import MASKED, UnusableError, is_masked, type_name
-from hatch_cuda_kernels.runtime.launch.streams import check_address, join, stream_address
 from hatch_cuda_kernels.runtime.launch.values import objection_to
 
 if TYPE_CHECKING:
