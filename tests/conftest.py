@@ -71,7 +71,7 @@ def isolation(tmp_path_factory):
 def worker_processes(monkeypatch):
     """Let the builds of this test compile in worker processes, as they do outside the tests."""
     from hatch_cuda_kernels.pool.executors import local_executor
-    from hatch_cuda_kernels.pool.isolation import run_isolated
+    from hatch_cuda_kernels.pool.schedule import run_isolated
 
     monkeypatch.setattr("hatch_cuda_kernels.port.trials.run_isolated", run_isolated)
     monkeypatch.setattr("hatch_cuda_kernels.pool.schedule.local_executor", local_executor)

@@ -8,18 +8,16 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache.disk import *
     from hatch_cuda_kernels.cache.entry import *
     from hatch_cuda_kernels.cache.files import *
-    from hatch_cuda_kernels.cache.locks import *
-    from hatch_cuda_kernels.cache.notes import *
+    from hatch_cuda_kernels.cache.publishing import *
 
 #: A hit imports nothing that writes, locks or removes.
 __getattr__ = lazy(
     __name__,
     {
         "bundle": "export_bundle import_bundle",
-        "disk": "CacheInfo default_cache_path DiskCache open_cache site_paths",
+        "disk": "CacheInfo default_cache_path DiskCache file_state is_older Notes open_cache site_paths unchanged",
         "entry": "Entry",
         "files": "distrust open_unchecked remove",
-        "locks": "Failure held",
-        "notes": "file_state is_older Notes unchanged",
+        "publishing": "Failure held",
     },
 )

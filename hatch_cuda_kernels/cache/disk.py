@@ -7,25 +7,27 @@ a usable place images live in the memory of this process. Each kind of trouble i
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 from collections import OrderedDict
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import environment
-from hatch_cuda_kernels.cache.entry import BadEntryError, EntryFolder
-from hatch_cuda_kernels.cache.files import DistrustedError
+from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, EntryFolder
+from hatch_cuda_kernels.cache.files import DistrustedError, Folder
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.warn import warn_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.cache.entry import Entry
-    from hatch_cuda_kernels.cache.locks import Once
+    from hatch_cuda_kernels.cache.publishing import Once
 
 _DEFAULT_MAX_BYTES: Final = 1 << 30
 _MOST_DIGITS: Final = 18
@@ -186,7 +188,7 @@ class DiskCache:
 
     def once(self) -> Once:
         """Return the turns by key, between threads and processes."""
-        from hatch_cuda_kernels.cache.locks import Once  # a hit needs no lock
+        from hatch_cuda_kernels.cache.publishing import Once  # a hit needs no lock
 
         with self._lock:
             if self._turns is None:
@@ -355,3 +357,99 @@ class Memory:
         self._only_here.pop(key, None)
         entry = self._on_disk.pop(key, None)
         self._bytes -= len(entry.image) if entry is not None else 0
+
+
+#: How many notes of one name are kept. A machine needs few, but each build in a throw-away environment leaves some.
+_MOST_NOTES: Final = 64
+#: A longer note is damage, which must not fill the memory.
+_MOST_NOTE_BYTES: Final = 16 << 20
+
+
+class Notes:
+    """All notes of one name. Each is a JSON object about a subject. No method raises, whatever the disk does."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def read(self, subject: str) -> dict[str, Any]:
+        """Return the note about a subject; an empty one if it is missing or damaged, or the folder is not trusted."""
+        with contextlib.suppress(OSError), _opened() as notes:
+            return _read_note(notes, self._file(subject))
+        return {}
+
+    def read_all(self) -> list[dict[str, Any]]:
+        """Return every note of this name, in no particular order."""
+        with contextlib.suppress(OSError), _opened() as notes:
+            return [_read_note(notes, file) for file in self._files(notes)]
+        return []
+
+    def write(self, subject: str, note: Mapping[str, Any]) -> None:
+        """Write the note about a subject, replacing an older one.
+
+        Do nothing if the folder is not trusted, or the note is longer than one that is read.
+        """
+        from hatch_cuda_kernels.cache.files import remove, replace  # a process that finds its notes needs none of it
+
+        data = json.dumps(note).encode()
+        if len(data) > _MOST_NOTE_BYTES:
+            return
+        with contextlib.suppress(OSError), _opened(make=True) as notes:
+            replace(notes, self._file(subject), data, notes)
+            for file in sorted(self._files(notes), key=lambda file: notes.status(file).st_mtime_ns)[:-_MOST_NOTES]:
+                remove(notes, file)
+
+    def _file(self, subject: str) -> str:
+        return f"{self._name}-{sha256(subject.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
+
+    def _files(self, notes: Folder) -> list[str]:
+        return [name for name in notes.names() if name.startswith(f"{self._name}-")]
+
+
+def file_state(path: str | Path) -> str:
+    """Return text that differs once a file or folder may have changed; empty if there is none.
+
+    A modification time can be set back after an edit. The time of the last change of any kind (ctime) cannot.
+    """
+    try:
+        found = os.stat(path)  # noqa: PTH116 - Path takes several times as long, on the way to a cached kernel
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+
+
+def is_older(path: Path, than: Path) -> bool:
+    """Return whether a file was last written, and last changed in any way, no later than another one."""
+    try:
+        found, other = path.stat(), than.stat()
+    except OSError:
+        return False
+    return found.st_mtime_ns <= other.st_mtime_ns and found.st_ctime_ns <= other.st_ctime_ns
+
+
+def unchanged(states: Mapping[str, str]) -> bool:
+    """Return whether every path still has the given state."""
+    return all(file_state(path) == state for path, state in states.items())
+
+
+@contextlib.contextmanager
+def _opened(*, make: bool = False) -> Iterator[Folder]:
+    """Open the folder of notes. Raises OSError, also for one that another user may write to, or if there is none."""
+    path = default_cache_path()
+    if path is None:
+        raise FileNotFoundError
+    with EntryFolder(path).open_top(make=make) as top, (_made if make else Folder.folder)(top, NOTES) as notes:
+        yield notes
+
+
+def _made(top: Folder, name: str) -> Folder:
+    from hatch_cuda_kernels.cache.files import made  # as above
+
+    return made(top, name)
+
+
+def _read_note(notes: Folder, file: str) -> dict[str, Any]:
+    try:
+        data = json.loads(notes.read(file, _MOST_NOTE_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}

@@ -6,7 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.pool.compilation import *
     from hatch_cuda_kernels.pool.executors import *
-    from hatch_cuda_kernels.pool.isolation import *
     from hatch_cuda_kernels.pool.missing import *
     from hatch_cuda_kernels.pool.progress import *
     from hatch_cuda_kernels.pool.schedule import *
@@ -17,9 +16,8 @@ __getattr__ = lazy(
     {
         "compilation": "compile_missing",
         "executors": "choose_executor DASK_REQUIREMENT default_workers is_executor uses_dask",
-        "isolation": "one_worker OutOfTimeError run_isolated",
         "missing": "find_fresh find_missing",
         "progress": "open_progress Progress",
-        "schedule": "compile_on",
+        "schedule": "compile_on one_worker OutOfTimeError run_isolated",
     },
 )

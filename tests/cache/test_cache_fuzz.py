@@ -14,7 +14,7 @@ from cache_entries import disk_bytes, edit, entry_of, folder_of, key_of, recorde
 from cache_mutations import ODD, SAMPLE, sample_bundle, try_bundle, try_description
 
 from hatch_cuda_kernels.cache.entry import EntryFolder
-from hatch_cuda_kernels.cache.locks import Once
+from hatch_cuda_kernels.cache.publishing import Once
 
 
 @pytest.mark.parametrize("seed", range(10))

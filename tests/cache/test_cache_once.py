@@ -13,9 +13,9 @@ from cache_entries import entry_of, folder_of, key_of, reopen
 from cache_processes import Worker, run_together
 from waiting import HANG_SECONDS, on_turn, wait_until
 
-from hatch_cuda_kernels.cache import locks
+from hatch_cuda_kernels.cache import publishing
 from hatch_cuda_kernels.cache.files import open_folder
-from hatch_cuda_kernels.cache.locks import Once
+from hatch_cuda_kernels.cache.publishing import Once
 from hatch_cuda_kernels.errors import CompileError
 
 ERROR = ["m", "sm_90", "it failed", "line 1\nline 2", ["-O3"], ["k<int>"]]
@@ -223,10 +223,10 @@ def test_without_locks_all_goes_on(path, monkeypatch, locks_of, trouble):
         raise BROKEN_LOCKS[trouble]
 
     if locks_of == "filelock":
-        monkeypatch.setattr(locks, "fcntl", None)
+        monkeypatch.setattr(publishing, "fcntl", None)
         monkeypatch.setattr(filelock.FileLock, "acquire", fail)
     else:
-        monkeypatch.setattr(locks.fcntl, "flock", fail)
+        monkeypatch.setattr(publishing.fcntl, "flock", fail)
     assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
     assert reopen(path).get(key_of(0)) == entry_of(0)
     assert asked
@@ -235,7 +235,7 @@ def test_without_locks_all_goes_on(path, monkeypatch, locks_of, trouble):
 @pytest.mark.parametrize("locks_of", ["system", "filelock"])
 def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch, locks_of):
     """An error from the unlock, as some network file systems give, does not reach who asked for an image."""
-    flock, release, failed = locks.fcntl.flock, filelock.FileLock.release, []
+    flock, release, failed = publishing.fcntl.flock, filelock.FileLock.release, []
 
     def fail(self, *arguments, **settings):
         release(self, *arguments, **settings)
@@ -243,14 +243,14 @@ def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch, locks_o
 
     def fail_to_unlock(descriptor, operation):
         flock(descriptor, operation)
-        if operation == locks.fcntl.LOCK_UN:
+        if operation == publishing.fcntl.LOCK_UN:
             raise OSError(errno.EIO, failed.append("flock"))
 
     if locks_of == "filelock":
         monkeypatch.setattr(filelock.FileLock, "release", fail)
-        monkeypatch.setattr(locks, "fcntl", None)
+        monkeypatch.setattr(publishing, "fcntl", None)
     else:
-        monkeypatch.setattr(locks.fcntl, "flock", fail_to_unlock)
+        monkeypatch.setattr(publishing.fcntl, "flock", fail_to_unlock)
     assert reopen(path).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
     assert folder_of(path, 0).is_dir()
     assert failed
@@ -258,15 +258,15 @@ def test_a_lock_that_cannot_be_released_loses_nothing(path, monkeypatch, locks_o
 
 def test_locks_of_filelock_keep_others_waiting(path, monkeypatch):
     """On Windows, threads and processes wait for each other by filelock's means."""
-    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(publishing, "fcntl", None)
     reopen(path).put(entry_of(0))
     with (
         open_folder(path) as folder,
-        locks.held(folder, "a.lock", 0.0) as first,
-        locks.held(folder, "a.lock", 0.1) as two,
+        publishing.held(folder, "a.lock", 0.0) as first,
+        publishing.held(folder, "a.lock", 0.1) as two,
     ):
         assert (first, two) == (True, False)
-    with open_folder(path) as folder, locks.held(folder, "a.lock", 0.0) as again:
+    with open_folder(path) as folder, publishing.held(folder, "a.lock", 0.0) as again:
         assert again
 
 

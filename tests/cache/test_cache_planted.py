@@ -17,7 +17,7 @@ from cache_users import hand_over
 
 from hatch_cuda_kernels.cache.bundle import export_bundle, import_bundle
 from hatch_cuda_kernels.cache.entry import EntryFolder
-from hatch_cuda_kernels.cache.locks import Once
+from hatch_cuda_kernels.cache.publishing import Once
 from hatch_cuda_kernels.errors import CompileError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and users are Unix's")

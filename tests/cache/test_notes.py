@@ -10,7 +10,7 @@ import time
 import pytest
 
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.cache.notes import Notes, file_state, unchanged
+from hatch_cuda_kernels.cache.disk import Notes, file_state, unchanged
 
 NOTES = Notes("test")
 NOTE = {"a": [1, "b"]}
@@ -90,7 +90,7 @@ def test_a_disk_that_takes_nothing_is_no_error(fresh_cache, monkeypatch):
     fresh_cache.write_text("mine")
     NOTES.write("x", NOTE)
     assert (NOTES.read("x"), fresh_cache.read_text()) == ({}, "mine")
-    monkeypatch.setattr("hatch_cuda_kernels.cache.notes.default_cache_path", lambda: None)
+    monkeypatch.setattr("hatch_cuda_kernels.cache.disk.default_cache_path", lambda: None)
     NOTES.write("x", NOTE)
     assert NOTES.read("x") == {}
 

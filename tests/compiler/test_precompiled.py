@@ -14,7 +14,7 @@ from hatch_cuda_kernels.compiler.precompiled import Beginning, Preamble, Toolkit
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
+from hatch_cuda_kernels.pool.executors import Task, compile_task, needed_tools
 
 pytestmark = [linux, pytest.mark.skipif(not can_precompile(), reason="needs NVRTC 12.8 or newer")]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels import NvrtcOptions
-from hatch_cuda_kernels.cache.notes import Notes
+from hatch_cuda_kernels.cache.disk import Notes
 from hatch_cuda_kernels.compiler import recipe_reader, source_reader
 from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe

@@ -17,7 +17,7 @@ from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.pool.isolation import run_isolated
+from hatch_cuda_kernels.pool.schedule import run_isolated
 
 pytestmark = pytest.mark.usefixtures("worker_processes")
 

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.pool.task import WorkerMismatchError
+from hatch_cuda_kernels.pool.executors import WorkerMismatchError
 
 #: The first module takes seconds for each architecture, and its images would hold the process id without a seed.
 MANIFEST = """

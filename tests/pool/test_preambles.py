@@ -9,8 +9,8 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.precompiled import can_precompile
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.pool.preambles import choose_preambles
-from hatch_cuda_kernels.pool.task import Task
+from hatch_cuda_kernels.pool.executors import Task
+from hatch_cuda_kernels.pool.schedule import choose_preambles
 
 pytestmark = [linux, pytest.mark.skipif(not can_precompile(), reason="needs NVRTC 12.8 or newer")]
 
@@ -101,7 +101,7 @@ def test_what_would_show_in_an_image_is_not_moved(make_jobs):
 
 def test_nothing_is_precompiled_where_there_is_no_room(make_jobs, monkeypatch):
     """A worker that precompiles takes more memory."""
-    monkeypatch.setattr("hatch_cuda_kernels.pool.preambles.free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr("hatch_cuda_kernels.pool.schedule.free_bytes", lambda: 1 << 30)
     assert chosen(make_jobs(*[CUB] * 4), workers=2) == [None] * 4
 
 
@@ -124,7 +124,7 @@ def test_a_build_with_preambles_gives_the_same_store(make_project, tmp_path, mon
     stores = []
     monkeypatch.setattr(Task, "announce", record)
     for preambles in (choose_preambles, lambda *_: {}):
-        monkeypatch.setattr("hatch_cuda_kernels.pool.preambles.choose_preambles", preambles)
+        monkeypatch.setattr("hatch_cuda_kernels.pool.schedule.choose_preambles", preambles)
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache{len(stores)}"))
         out = tmp_path / f"out{len(stores)}"
         build_store(manifest, out, workers=2)

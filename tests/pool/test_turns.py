@@ -23,7 +23,7 @@ from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.pool import task
+from hatch_cuda_kernels.pool import executors
 from hatch_cuda_kernels.pool.missing import image_keys
 from hatch_cuda_kernels.pool.schedule import Elsewhere, Turns
 
@@ -114,8 +114,8 @@ def test_builds_in_opposite_orders_do_not_wait_for_each_other(project, tmp_path,
 def test_modules_of_one_source_are_compiled_once(make_project, fresh_cache, tmp_path, monkeypatch):
     """Equal keys are one compile, also in one build."""
     compiles = []
-    run_job = task.Task.compile
-    monkeypatch.setattr(task.Task, "compile", lambda self: (compiles.append(1), run_job(self))[1])
+    run_job = executors.Task.compile
+    monkeypatch.setattr(executors.Task, "compile", lambda self: (compiles.append(1), run_job(self))[1])
     modules = ", ".join(f"m{number}: {{source: saxpy.cu}}" for number in range(4))
     root = make_project(f"{{schema: 1, arches: [sm_90], modules: {{{modules}}}}}")
     report = build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
@@ -125,7 +125,7 @@ def test_modules_of_one_source_are_compiled_once(make_project, fresh_cache, tmp_
 def test_an_error_is_found_once(make_project, fresh_cache, tmp_path, monkeypatch):
     """Who waits for a compile that fails gets its error without another one."""
     compiles, begun, go = [], threading.Event(), threading.Event()
-    run_job, begin = task.Task.compile, Turns.begin
+    run_job, begin = executors.Task.compile, Turns.begin
 
     def compile_once(self):
         compiles.append(1)
@@ -137,7 +137,7 @@ def test_an_error_is_found_once(make_project, fresh_cache, tmp_path, monkeypatch
         begun.set() if answer is None else go.set()
         return answer
 
-    monkeypatch.setattr(task.Task, "compile", compile_once)
+    monkeypatch.setattr(executors.Task, "compile", compile_once)
     monkeypatch.setattr(Turns, "begin", note)
     root = make_project("{schema: 1, arches: [sm_90], modules: {m: {source: bad.cu}}}", **{"bad.cu": "int broken( {\n"})
 

@@ -10,10 +10,10 @@ import traceback
 import pytest
 
 from hatch_cuda_kernels import terminal
-from hatch_cuda_kernels.cache import bundle, files, locks, publishing
+from hatch_cuda_kernels.cache import bundle, files, publishing
 
 #: A process that has become another user may not be able to read where this package lies.
-IMPORTED = (bundle, files, locks, publishing, terminal)
+IMPORTED = (bundle, files, publishing, terminal)
 
 VICTIM, ATTACKER = 23456, 34567
 

@@ -24,8 +24,8 @@ from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import route_of
-from hatch_cuda_kernels.pool.preambles import choose_preambles
-from hatch_cuda_kernels.pool.task import Task, compile_task, needed_tools
+from hatch_cuda_kernels.pool.executors import Task, compile_task, needed_tools
+from hatch_cuda_kernels.pool.schedule import choose_preambles
 
 #: Headers of the toolkit and of this package, with what shows that one was read.
 OUTSIDE = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 
-from hatch_cuda_kernels.cache.locks import Once
+from hatch_cuda_kernels.cache.publishing import Once
 
 __all__ = ["HANG_SECONDS", "on_turn", "wait_until"]
 

@@ -32,7 +32,6 @@ from hatch_cuda_kernels.runtime.launch import Configs, Element, Launch, Mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
     from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.operators import Division, OperatorKernel

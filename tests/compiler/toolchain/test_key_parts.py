@@ -13,7 +13,7 @@ from store_damage import patch_source
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cache import open_cache
-from hatch_cuda_kernels.cache.notes import file_state
+from hatch_cuda_kernels.cache.disk import file_state
 from hatch_cuda_kernels.compiler.toolchain import key_parts, toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, recall_key_part
 from hatch_cuda_kernels.compiler.toolchain.toolchain import current_toolchain, load_toolchain, remember_key_part
