@@ -22,13 +22,13 @@ from hatch_cuda_kernels.errors import (
     reason_of,
 )
 from hatch_cuda_kernels.image import Candidate, Image
+from hatch_cuda_kernels.runtime.ladder.request import recorded_candidate
 from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.image import Kind, Origin
+    from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.store import ImageRecord
 
@@ -134,35 +134,6 @@ def _acceptance(request: Request, record: ImageRecord) -> str:
     if record.arch.capability == request.capability:
         return f"made for this device{caveat}"
     return f"runs on {request.capability} as code of the same {'family' if record.arch.suffix else 'major'}{caveat}"
-
-
-def recorded_candidate(request: Request, *keys: str) -> Candidate | None:
-    """Return the candidate recorded under the first of these keys that has an entry, or None."""
-    from hatch_cuda_kernels.cache import open_cache  # off the prebuilt path
-
-    entry = next((entry for key in keys if (entry := open_cache().get(key)) is not None), None)
-    if entry is None:
-        return None
-    image = image_of(entry, "cached")
-    refusal = request.refused(image.sha256)
-    reason = f"compiled on {entry.created} in {entry.seconds:.2f} s"
-    return Candidate("cached", entry.arch, "cubin", refusal is None, refusal or reason, lambda: image)
-
-
-def image_of(entry: Entry, origin: Origin) -> Image:
-    """Return the loadable image of a cache entry."""
-    from hatch_cuda_kernels.cache import open_cache  # off the prebuilt path
-
-    return Image(
-        module=entry.module,
-        origin=origin,
-        arch=entry.arch,
-        kind=entry.kind,
-        data=entry.image,
-        sha256=entry.sha256,
-        path=open_cache().path_of(entry),
-        kernels=entry.kernels,
-    )
 
 
 def _search(request: Request) -> Candidate:

@@ -20,7 +20,7 @@ from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT
 from hatch_cuda_kernels.errors import CompileError, InputError, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
-from hatch_cuda_kernels.runtime.ladder.climb import image_of, recorded_candidate
+from hatch_cuda_kernels.runtime.ladder.request import image_of, recorded_candidate
 from hatch_cuda_kernels.versions import release_of, version_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.driver import current_device
 from hatch_cuda_kernels.environment import JIT_FORBIDDEN, check_policy, jit_allowed
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.image import Image, Symbol
+from hatch_cuda_kernels.image import Candidate, Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
 from hatch_cuda_kernels.store import KernelLine, ModuleSource
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hatch_cuda_kernels.arch import ComputeCapability
+    from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.environment import Policy
+    from hatch_cuda_kernels.image import Origin
     from hatch_cuda_kernels.store import ImageRecord, ModuleIndex, StoreReader
 
 
@@ -94,6 +96,35 @@ class Request(NamedTuple):
 def _taken(kernel: KernelLine | Symbol) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return what is known of a kernel's parameters."""
     return kernel.params, kernel.types, kernel.names
+
+
+def recorded_candidate(request: Request, *keys: str) -> Candidate | None:
+    """Return the candidate recorded under the first of these keys that has an entry, or None."""
+    from hatch_cuda_kernels.cache import open_cache  # off the prebuilt path
+
+    entry = next((entry for key in keys if (entry := open_cache().get(key)) is not None), None)
+    if entry is None:
+        return None
+    image = image_of(entry, "cached")
+    refusal = request.refused(image.sha256)
+    reason = f"compiled on {entry.created} in {entry.seconds:.2f} s"
+    return Candidate("cached", entry.arch, "cubin", refusal is None, refusal or reason, lambda: image)
+
+
+def image_of(entry: Entry, origin: Origin) -> Image:
+    """Return the loadable image of a cache entry."""
+    from hatch_cuda_kernels.cache import open_cache  # off the prebuilt path
+
+    return Image(
+        module=entry.module,
+        origin=origin,
+        arch=entry.arch,
+        kind=entry.kind,
+        data=entry.image,
+        sha256=entry.sha256,
+        path=open_cache().path_of(entry),
+        kernels=entry.kernels,
+    )
 
 
 def make_request(

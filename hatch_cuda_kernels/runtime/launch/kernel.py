@@ -287,6 +287,13 @@ class Launches:
                 return partial(self._fresh, sizes)
         return self._make(launch, None, *launch)
 
+    def of_rule(self, attributes: dict[str, Any], sizes: tuple[Any, ...]) -> Callable[..., None]:
+        """Return the launch function for what a manifest's rule states and gives. Raises LaunchError or TypeError."""
+        if not attributes:
+            return self.of_brackets(sizes)
+        cluster = {"cluster": tuple(attributes["cluster"])} if "cluster" in attributes else {}
+        return self.of_options(*sizes, **attributes | cluster)
+
     def _is_new(self, launch: tuple[Any, ...]) -> bool:
         """Return whether a shape is new. A new one is launched by a way that costs less once, and more each time."""
         try:
@@ -381,7 +388,7 @@ class Kernel(PerContext):
         if self._ruled is None:
             from hatch_cuda_kernels.runtime.launch.launch_rule import rule_function  # not every kernel has a rule
 
-            self._ruled = rule_function(self.name, self._launches, self._find_rule())
+            self._ruled = rule_function(self.name, self._find_rule(), self._launches.known, self._launches.of_rule)
         return self._ruled
 
     def __repr__(self) -> str:

@@ -16,7 +16,6 @@ from hatch_cuda_kernels.runtime.launch.codegen import MISSING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hatch_cuda_kernels.runtime.launch.kernel import Launches
     from hatch_cuda_kernels.store import LaunchRule
 
 _TEMPLATE: Final = """
@@ -34,8 +33,16 @@ def make(known, find, otherwise, refusal, missing, size, shape):
 """
 
 
-def rule_function(kernel: str, launches: Launches, rule: LaunchRule | None) -> Callable[..., None]:
-    """Return the function that launches a kernel by its rule. Raises LaunchError without one that a build writes."""
+def rule_function(
+    kernel: str,
+    rule: LaunchRule | None,
+    known: Mapping[Any, Callable[..., None]],
+    find: Callable[[dict[str, Any], tuple[Any, ...]], Callable[..., None]],
+) -> Callable[..., None]:
+    """Return the function that launches a kernel by its rule. Raises LaunchError without one that a build writes.
+
+    ``known`` has launch functions by sizes, and ``find`` gives others by launch attributes and sizes.
+    """
     if rule is None:
         call = f"{kernel}[grid, block](...)"
         raise LaunchError(f"{kernel} has no grid: its manifest states no rule for it under launch:; call {call}")
@@ -44,14 +51,17 @@ def rule_function(kernel: str, launches: Launches, rule: LaunchRule | None) -> C
     sizes += [shared] if rule.attributes or shared != "0" else []
     scope: dict[str, Any] = {}
     exec(_source(names, sizes), scope)  # noqa: S102 - of positions and checked expressions only
-    find = partial(_with_attributes, launches, rule.attributes) if rule.attributes else launches.of_brackets
 
     def otherwise(args: Sequence[Any], named: Mapping[str, Any]) -> None:
         function(*_arrange(kernel, rule.names, args, named))
 
-    known = {} if rule.attributes else launches.known
     function: Callable[..., None] = scope["make"](
-        known, find, otherwise, partial(rule_refusal, kernel, rule), MISSING, **RULE_NAMES
+        {} if rule.attributes else known,
+        partial(find, rule.attributes),
+        otherwise,
+        partial(rule_refusal, kernel, rule),
+        MISSING,
+        **RULE_NAMES,
     )
     return function
 
@@ -81,11 +91,6 @@ def rule_refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError
     """Return the error for arguments from which a rule gives no sizes."""
     reason = "it divides by zero" if isinstance(error, ZeroDivisionError) else f"{type(error).__name__}: {error}"
     return LaunchError(f"{kernel}: its launch ({rule}) cannot be computed from these arguments: {reason}")
-
-
-def _with_attributes(launches: Launches, attributes: dict[str, Any], sizes: tuple[Any, ...]) -> Callable[..., None]:
-    cluster = {"cluster": tuple(attributes["cluster"])} if "cluster" in attributes else {}
-    return launches.of_options(*sizes, **attributes | cluster)
 
 
 def _arrange(kernel: str, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
