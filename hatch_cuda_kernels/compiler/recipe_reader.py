@@ -215,7 +215,7 @@ def _with_implied(
     closure: DeviceSource, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders
 ) -> DeviceSource:
     """Return a closure that tells which headers it uses without an include."""
-    declarations = () if passed is None else (one for reading in passed.readings for one in reading)
+    readings = () if passed is None else passed.readings
     removed = {change.name for change in closure.changes if change.kind == "removed"}
-    implied = implied_headers(closure, declarations, removed, closure.cut.host_headers, options, outer)
+    implied = implied_headers(closure, readings, removed, closure.cut.host_headers, options, outer)
     return replace(closure, cut=closure.cut._replace(implied=implied))

@@ -76,7 +76,7 @@ class Declaration:
     """Members in files that are included there."""
     enumerators: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def scope(self) -> tuple[str, ...]:
         """The names of the scopes around it, from the outermost; empty names are of those without."""
         found: list[str] = []

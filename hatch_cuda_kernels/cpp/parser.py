@@ -6,9 +6,9 @@ code is written in, and neither changes where the declaration ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from hatch_cuda_kernels.cpp.declarations import Declaration
 from hatch_cuda_kernels.cpp.heads import (
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     #: Is told of each inclusion the scope in which it stands; False for one inside a declaration or a body.
     Included = Callable[[Inclusion, Declaration | None, bool], None]
 
+Found = TypeVar("Found")
+
 __all__ = ["Reading", "parse", "read_alone"]
 
 #: Keywords that begin nothing in an initialiser.
@@ -58,6 +60,13 @@ class Reading:
 
     stream: Stream
     declarations: list[Declaration]
+    _memory: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def remembered(self, make: Callable[[Reading], Found]) -> Found:
+        """Return what a function makes of it; each function is called once, whatever units the reading is part of."""
+        if make not in self._memory:
+            self._memory[make] = make(self)
+        return cast("Found", self._memory[make])
 
     def __iter__(self) -> Iterator[Declaration]:
         """Yield all declarations, those inside others among them."""

@@ -124,6 +124,7 @@ class Stream:
         self._places: Final[dict[tuple[str, int], list[int]]] = {}
         self._bracing: Final = bracing
         self._fragments: Final = fragments
+        self._marks: Final[dict[frozenset[str], list[int]]] = {}
         for item in self._counting(visit):
             if isinstance(item, Inclusion):
                 self._included_at.append(len(self.texts))
@@ -337,11 +338,12 @@ class Stream:
         """Yield what a use becomes."""
         return (StreamToken(one.text, use.first, use, nth) for nth, one in enumerate(use.tokens))
 
-    def behind_captures(self, words: Collection[str]) -> Iterator[list[StreamToken]]:
+    def behind_captures(self, words: frozenset[str]) -> Iterator[list[StreamToken]]:
         """Yield those of some words that stand between a lambda's captures and its parameters."""
         texts = self.texts
-        candidates = compress(range(len(texts)), map(words.__contains__, texts))
-        for first in candidates:
+        if words not in self._marks:
+            self._marks[words] = [*compress(range(len(texts)), map(words.__contains__, texts))]
+        for first in self._marks[words]:
             if first == 0 or not closes_captures(texts, first - 1):
                 continue
             last = first

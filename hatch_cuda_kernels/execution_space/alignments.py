@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Declaration, Editor
 
 _ALIGNMENTS: Final = frozenset({"aligned", "__aligned__", "__align__", "__builtin_align__", "alignas"})
-_ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__align__", "__builtin_align__", "alignas"})
+ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__align__", "__builtin_align__", "alignas"})
 
 
 def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> None:
@@ -40,7 +40,7 @@ def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> N
         if first > key and (says_more or is_weak):
             editor.replace(tokens[first:last], _edit(declaration, _aligned(texts, is_weak=is_weak)))
     last = close + 1
-    while last < len(tokens) and tokens[last].text in {*_ATTRIBUTES, "["}:
+    while last < len(tokens) and tokens[last].text in {*ATTRIBUTES, "["}:
         last = behind_brackets(tokens, last + (tokens[last].text != "["))
     if last > close + 1:
         texts = [token.text for token in tokens[close + 1 : last]]
@@ -71,7 +71,7 @@ def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end
 def _attributes(declaration: Declaration) -> list[tuple[int, int]]:
     """Return where attributes begin and end in a head."""
     tokens = declaration.tokens
-    starts = [at for at in declaration.head if tokens[at].text in _ATTRIBUTES]
+    starts = [at for at in declaration.head if tokens[at].text in ATTRIBUTES]
     return [(at, behind_brackets(tokens, at + 1)) for at in starts]
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, is_identifier, split_at_commas
-from hatch_cuda_kernels.execution_space.alignments import align_class, align_member
+from hatch_cuda_kernels.execution_space.alignments import ATTRIBUTES, align_class, align_member
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
+    MARKS,
     VirtualFunctions,
     attribute_tokens,
     is_constant,
@@ -23,9 +24,9 @@ from hatch_cuda_kernels.execution_space.marks import (
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, Reading, SourceFile, Stream
+    from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, Reading, SourceFile
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _TYPE_WORDS: Final = frozenset(
@@ -43,6 +44,10 @@ _STUB: Final = '{{ asm("host code of {};"); }}'
 Level = Literal["plain", "deep", "whole"]
 
 
+#: A scope, and the name of what is declared there.
+Name: TypeAlias = tuple[tuple[str, ...], str]
+
+
 class Place(NamedTuple):
     """A declaration, by where it begins."""
 
@@ -55,9 +60,9 @@ class Cut:
     """What is cut of the files of a unit."""
 
     edits: dict[str, list[Edit]] = field(default_factory=lambda: defaultdict(list))
-    variables: set[tuple[tuple[str, ...], str]] = field(default_factory=set)
+    variables: set[Name] = field(default_factory=set)
     """Scope and name of each variable whose value was cut, or whose definition is only declared."""
-    device_variables: set[tuple[tuple[str, ...], str]] = field(default_factory=set)
+    device_variables: set[Name] = field(default_factory=set)
     """Those of variables with a mark."""
     loses_constants: bool = False
     """Whether one of the variables is const: NVRTC takes such a one for 0, and no symbol tells."""
@@ -73,15 +78,73 @@ def cut(
     readings: Iterable[Reading],
     parts: frozenset[str],
     levels: Mapping[Place, Level],
-    is_foreign_mark: Callable[[str], bool],
-    lambda_marks: Collection[str],
+    lambda_marks: frozenset[str],
 ) -> Cut:
     """Return what is cut of the declarations of a unit.
 
     The files ``parts`` stand inside declarations of others and stay as they are. ``levels`` say what the compiler has
     objected to. ``lambda_marks`` are the words that may mark a lambda.
     """
-    return _Cutter([*readings], parts, levels, is_foreign_mark, lambda_marks).cut()
+    return _Cutter([*readings], parts, levels, lambda_marks).cut()
+
+
+class _Notes:
+    """What the declarations of a reading say of themselves, whatever else is read with it."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.marked: Final[set[int]] = set()
+        """The declarations that are for the device, by identity."""
+        self.marked_names: Final[set[Name]] = set()
+        self.constants: Final[set[Name]] = set()
+        self.forward: Final[set[tuple[str, tuple[str, ...]]]] = set()
+        """Marked functions that are declared outside classes without a body, with their parameters."""
+        self.host_functions: Final[set[str]] = set()
+        """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
+        self.functions: Final[set[str]] = set()
+        """The names of all marked functions."""
+        self.variables: Final[set[Name]] = set()
+        """All marked variables."""
+        self.virtual: Final[list[Declaration]] = []
+        """What says which functions are virtual."""
+        self.unsettled: Final[list[Declaration]] = []
+        """Declarations that may change."""
+        for declaration in reading:
+            self._note(declaration)
+            if not self._is_settled(declaration):
+                self.unsettled.append(declaration)
+
+    def _note(self, declaration: Declaration) -> None:
+        if declaration.kind not in {"function", "variable", "class", "unknown"}:
+            return
+        marked = declaration.kind != "class" and is_marked(declaration)
+        key = _key(declaration)
+        if marked:
+            self.marked.add(id(declaration))
+            self.marked_names.add(key)
+        if is_constant(declaration):
+            self.constants.add(key)
+        if not marked:
+            self.virtual.append(declaration)
+        if declaration.kind == "function" and not marked and not is_constant(declaration):
+            owners = (*key[0][-1:], *([] if declaration.is_member else [""]))
+            self.host_functions.update(f"{owner}::{key[1]}" for owner in owners)
+        if declaration.kind == "function" and marked:
+            self.functions.add(declaration.name)
+            if declaration.body is None and not declaration.is_member:
+                self.forward.add((declaration.name, _parameters(declaration)))
+        if declaration.kind == "variable" and marked:
+            self.variables.update((key[0], one.name) for one in declaration.declarators)
+
+    def _is_settled(self, declaration: Declaration) -> bool:
+        """Return whether a declaration stays as it is unless the compiler objects to it."""
+        if declaration.kind == "function":
+            return id(declaration) in self.marked and not _has_local_class(declaration)
+        if declaration.kind == "variable":
+            words = declaration.words
+            is_plain = "static" in words and words.isdisjoint({"__host__", *MARKS, *ATTRIBUTES})
+            is_written = all(declaration.tokens[at].use is None for at in declaration.head)
+            return is_plain and is_written and is_constant(declaration) and not _has_lambda(declaration)
+        return declaration.kind not in {"class", "instantiation", "unknown"} and not declaration.declarators
 
 
 class _Cutter:
@@ -90,43 +153,39 @@ class _Cutter:
         readings: list[Reading],
         parts: frozenset[str],
         levels: Mapping[Place, Level],
-        is_foreign_mark: Callable[[str], bool],
-        lambda_marks: Collection[str],
+        lambda_marks: frozenset[str],
     ) -> None:
         self._lambda_marks: Final = lambda_marks
         self._readings: Final = readings
         self._parts: Final = parts
         self._levels: Final = levels
-        self._is_foreign_mark: Final = is_foreign_mark
-        self._virtual: Final = VirtualFunctions((one for reading in readings for one in reading), is_foreign_mark)
-        self._found: Final = Cut()
-        self._marked: Final[set[int]] = set()
-        """The declarations that are for the device, by identity."""
-        self._marked_names: Final[set[tuple[tuple[str, ...], str]]] = set()
-        self._constants: Final[set[tuple[tuple[str, ...], str]]] = set()
+        self._notes: Final = [reading.remembered(_Notes) for reading in readings]
+        self._virtual: Final = VirtualFunctions(one for notes in self._notes for one in notes.virtual)
+        self._marked: Final[set[int]] = set().union(*(one.marked for one in self._notes))
+        self._marked_names: Final[set[Name]] = set().union(*(one.marked_names for one in self._notes))
+        self._constants: Final[set[Name]] = set().union(*(one.constants for one in self._notes))
+        self._host_functions: Final[set[str]] = set().union(*(one.host_functions for one in self._notes))
+        self._functions: Final[set[str]] = set().union(*(one.functions for one in self._notes))
         self._forward: Final[dict[str, set[tuple[str, ...]]]] = defaultdict(set)
-        """The parameters of marked functions that are declared outside classes without a body, by name."""
+        self._found: Final = Cut()
         self._floats: Final[list[tuple[Declaration, Editor]]] = []
         """Constants that may have to be ``constexpr``."""
         self._host_macros: Final[list[tuple[int, Macro]]] = []
         """Macros that mark functions of the host, with the group of the edits of each."""
-        self._host_functions: Final[set[str]] = set()
-        """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
-        self._functions: Final[set[str]] = set()
-        """The names of all marked functions."""
-        self._stand_ins: Final[set[tuple[tuple[str, ...], str]]] = set()
+        self._stand_ins: Final[set[Name]] = set()
         """What something stands for that went as a whole."""
 
     def cut(self) -> Cut:
-        for reading in self._readings:
-            for declaration in reading:
-                self._note(declaration)
+        for notes in self._notes:
+            self._found.device_variables |= notes.variables
+            for name, parameters in notes.forward:
+                self._forward[name].add(parameters)
         editors = [Editor(reading.stream) for reading in self._readings]
-        for reading, editor in zip(self._readings, editors, strict=True):
-            for declaration in reading:
+        for reading, notes, editor in zip(self._readings, self._notes, editors, strict=True):
+            for declaration in reading if self._levels else notes.unsettled:
                 editor.group = id(declaration)
                 self._declaration(declaration, editor)
-            self._lambdas(reading.stream, editor)
+            self._lambdas(reading, editor)
         for declaration, editor in self._floats:
             editor.group = id(declaration)
             self._fold(declaration, editor)
@@ -138,31 +197,11 @@ class _Cutter:
         self._found.swallowed = [one for editor in editors for one in editor.swallowed]
         return self._found
 
-    def _lambdas(self, stream: Stream, editor: Editor) -> None:
+    def _lambdas(self, reading: Reading, editor: Editor) -> None:
         """Take the marks of lambdas out: in device code they say nothing, and NVRTC does not know them."""
-        for tokens in stream.behind_captures(self._lambda_marks):
+        for tokens in reading.stream.behind_captures(self._lambda_marks):
             editor.group = tokens[0].at
             editor.replace(tokens, Edit(0, 0, "", "mark", "lambda"))
-
-    def _note(self, declaration: Declaration) -> None:
-        if declaration.kind not in {"function", "variable", "class", "unknown"}:
-            return
-        marked = declaration.kind != "class" and is_marked(declaration, self._is_foreign_mark)
-        key = _key(declaration)
-        if marked:
-            self._marked.add(id(declaration))
-            self._marked_names.add(key)
-        if is_constant(declaration):
-            self._constants.add(key)
-        if declaration.kind == "function" and not marked and not is_constant(declaration):
-            owners = (*key[0][-1:], *([] if declaration.is_member else [""]))
-            self._host_functions.update(f"{owner}::{key[1]}" for owner in owners)
-        if declaration.kind == "function" and marked:
-            self._functions.add(declaration.name)
-            if declaration.body is None and not declaration.is_member:
-                self._forward[declaration.name].add(_parameters(declaration))
-        if declaration.kind == "variable" and marked:
-            self._found.device_variables |= {(key[0], one.name) for one in declaration.declarators}
 
     def _level(self, declaration: Declaration) -> Level:
         """Return how much of a declaration goes; of those that a macro becomes, a place is the first one's."""
@@ -615,7 +654,7 @@ def _has_local_class(declaration: Declaration) -> bool:
     return not {"class", "struct", "union"}.isdisjoint(words)
 
 
-def _key(declaration: Declaration) -> tuple[tuple[str, ...], str]:
+def _key(declaration: Declaration) -> Name:
     """Return the scope and the name of what is declared."""
     return (*declaration.scope, *declaration.qualifier), declaration.name
 

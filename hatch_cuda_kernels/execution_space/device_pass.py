@@ -17,6 +17,7 @@ from hatch_cuda_kernels.cpp import (
     UnbalancedError,
     closes_captures,
     evaluate,
+    leading_to,
     parse,
     parse_define,
     texts_of,
@@ -24,7 +25,7 @@ from hatch_cuda_kernels.cpp import (
 from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange
 from hatch_cuda_kernels.execution_space.kernels import Declared
-from hatch_cuda_kernels.execution_space.marks import is_foreign_mark, is_marked
+from hatch_cuda_kernels.execution_space.marks import is_marked
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     brought_headers,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.options import NvrtcOptions
 
 _INCLUDES: Final = frozenset({"include", "include_next", "import"})
+_PROBES: Final = frozenset({"__has_include", "__has_include_next"})
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
 
 
@@ -106,7 +108,7 @@ class DevicePass:
         word = name.rpartition("::")[2]
         for reading in self.readings:
             for one in reading:
-                if one.kind == "function" and one.body is not None and is_marked(one, is_foreign_mark):
+                if one.kind == "function" and one.body is not None and is_marked(one):
                     body = reading.stream.between(*(one.tokens[at] for at in one.body))
                     at = next((token.at for token in body if token.text == word), None)
                     if at is not None:
@@ -132,7 +134,7 @@ def as_device_pass(
         path = closure.program_name.removeprefix(VIRTUAL_ROOT)
         message = f"{path}: brackets are nested deeper than can be read"
         return DeviceSource.of(closure, ClosureCut(unread=message if cuts else "")), None
-    declared = Declared.from_declarations(one for reading in passed.readings for one in reading)
+    declared = Declared.together(reading.remembered(Declared.from_declarations) for reading in passed.readings)
     if not cuts:
         return DeviceSource.of(closure, ClosureCut(declared=declared)), passed
     found = passed.found
@@ -211,7 +213,7 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     """Return what is cut of what was read."""
     unit, readings, macros = passed.unit, passed.readings, passed.unit.macros
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
-    found = cut(readings, passed.parts, {**levels, **dict(_stated(readings, host_only))}, is_foreign_mark, lambda_marks)
+    found = cut(readings, passed.parts, {**levels, **dict(_stated(readings, host_only))}, lambda_marks)
     _change_conditions(unit, found)
     _swallow_includes(unit, found)
     for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
@@ -252,9 +254,12 @@ def _is_toolkits(name: str) -> bool:
 
 def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
     """Let conditions hold for NVRTC as they do for nvcc, where they do not."""
+    known = [*unit.macros.definitions()]
+    words = {*nvcc_macros(), *_PROBES, *(one.name for one in known if one.makes_names)}
+    telling = leading_to(words, known)
     times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)
     for condition in unit.conditions:
-        if condition.file.name.startswith(VIRTUAL_ROOT):
+        if condition.file.name.startswith(VIRTUAL_ROOT) and not telling.isdisjoint(condition.directive.texts):
             times[condition.file.name, condition.directive].append(condition)
     for (name, directive), conditions in times.items():
         if not any(_differs(unit.macros, one) for one in conditions):
@@ -292,7 +297,7 @@ def _with_probes(directive: Directive) -> tuple[list[MacroToken], bool]:
     is_answered, at = False, 0
     while at < len(tokens):
         token = tokens[at]
-        is_probe = token.text in {"__has_include", "__has_include_next"} and at + 1 < len(tokens)
+        is_probe = token.text in _PROBES and at + 1 < len(tokens)
         end = next((end for end in range(at, len(tokens)) if tokens[end].text == ")"), at) if is_probe else at
         spelled = "".join(one.text for one in tokens[at + 1 : end + 1])
         is_known = spelled.startswith("(<") and spelled[2:-2] in words_in("host", "system", "headers")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp import Declaration, StreamToken
 
@@ -25,19 +25,14 @@ _CONSTANT: Final = frozenset({"constexpr", "consteval"})
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 
 
-def is_foreign_mark(word: str) -> bool:
-    """Return whether a word that no text defines may be a macro of a library's that hides a mark."""
-    return hides_mark(word)
-
-
-def is_marked(declaration: Declaration, is_foreign_mark: Callable[[str], bool]) -> bool:
+def is_marked(declaration: Declaration) -> bool:
     """Return whether a declaration is for the device, by a mark or by a word of the toolkit's that may hide one."""
     words = declaration.words
     if words & MARKS:
         return True
     if words & _ATTRIBUTES and _has_attribute(declaration):
         return True
-    return any(map(is_foreign_mark, words))
+    return any(map(hides_mark, words))
 
 
 def _has_attribute(declaration: Declaration) -> bool:
@@ -67,7 +62,7 @@ def is_constant(declaration: Declaration) -> bool:
 class VirtualFunctions:
     """Which functions of some classes are virtual, as a word of their own or a base's function of their name says."""
 
-    def __init__(self, declarations: Iterable[Declaration], is_foreign_mark: Callable[[str], bool]) -> None:
+    def __init__(self, declarations: Iterable[Declaration]) -> None:
         self._names: Final[dict[str, set[str]]] = defaultdict(set)
         """The virtual functions without a mark of each class, by its name."""
         self._bases: Final[dict[str, set[str]]] = defaultdict(set)
@@ -75,7 +70,7 @@ class VirtualFunctions:
         for one in declarations:
             if one.kind == "class":
                 self._bases[one.name] |= _bases(one)
-            elif one.parent is not None and _says_virtual(one) and not is_marked(one, is_foreign_mark):
+            elif one.parent is not None and _says_virtual(one) and not is_marked(one):
                 self._names[one.parent.name].add(one.name)
 
     def __contains__(self, function: Declaration) -> bool:

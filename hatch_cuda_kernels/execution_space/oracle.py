@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.execution_space.cut import place_of, stand_in
-from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_foreign_mark, is_marked
+from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,9 +44,7 @@ class _Oracle:
     def __init__(self, source: DevicePass, levels: Mapping[Place, Level]) -> None:
         self._source: Final = source
         self._levels: Final = levels
-        self._virtual: Final = VirtualFunctions(
-            (one for reading in source.readings for one in reading), is_foreign_mark
-        )
+        self._virtual: Final = VirtualFunctions(one for reading in source.readings for one in reading)
         self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
         self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)
@@ -106,7 +104,7 @@ class _Oracle:
         return found
 
     def _is_marked(self, declaration: Declaration) -> bool:
-        return declaration.kind not in {"class", "namespace"} and is_marked(declaration, is_foreign_mark)
+        return declaration.kind not in {"class", "namespace"} and is_marked(declaration)
 
     def _further(self, declaration: Declaration) -> Level | None:
         """Return how much more of a declaration may go; None where nothing."""

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, SourceFile, TranslationUnit
+    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, Reading, SourceFile, TranslationUnit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
@@ -41,7 +41,7 @@ _WIDE: Final = frozenset({"int64_t", "uint64_t"})
 
 def implied_headers(
     closure: Closure,
-    declarations: Iterable[Declaration],
+    readings: Iterable[Reading],
     removed: Collection[str],
     cut_headers: Collection[str],
     options: NvrtcOptions,
@@ -49,12 +49,12 @@ def implied_headers(
 ) -> tuple[str, ...]:
     """Return the headers that a closure's project files use without an include, in the order to include them.
 
-    ``declarations`` are the project's, before anything of them was cut, and ``removed`` are the names of those that are
+    ``readings`` are of the project's files, before anything of them was cut, and ``removed`` are the names of those that are
     gone: no header gives one of them another meaning. ``cut_headers`` are those of the host's that are not included.
     """
     if not outer.standard.names:
         return ()
-    declared = _OwnNames.of(declarations)
+    declared = _OwnNames.of(readings)
     uses = _Uses.of(closure, declared.aliases, options)
     wanted = _WantedHeaders(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
@@ -89,9 +89,24 @@ class _OwnNames:
     """Whether a type of 64 bits is ``long long``, as in texts that know NVRTC."""
 
     @classmethod
-    def of(cls, declarations: Iterable[Declaration]) -> _OwnNames:
+    def of(cls, readings: Iterable[Reading]) -> _OwnNames:
         found = cls()
-        for one in declarations:
+        for one in (reading.remembered(cls.of_reading) for reading in readings):
+            found.names |= one.names
+            found.same |= one.same
+            found.functions |= one.functions
+            found.kernels |= one.kernels
+            found.members |= one.members
+            found.opened |= one.opened
+            found.entered |= one.entered
+            found.aliases |= one.aliases
+            found.has_long_long |= one.has_long_long
+        return found
+
+    @classmethod
+    def of_reading(cls, reading: Reading) -> _OwnNames:
+        found = cls()
+        for one in reading:
             if one.kind == "using":
                 found._add_using([token.text for token in one.tokens])
             elif one.kind != "forward":
@@ -260,12 +275,13 @@ class _Uses:
             if one.file.name.startswith(VIRTUAL_ROOT):
                 self.asked.update(_asked(one.directive))
         known: set[str] = set()
+        firsts = frozenset(aliases)
         waiting = [(visit.file, iter(visit.items), known) for visit in reversed(unit.roots)]
         while waiting:
             file, items, known = waiting[-1]
             item: Item | None = next(items, None)
             if isinstance(item, Run):
-                self._run(file, item.number, known, aliases)
+                self._run(file, item.number, known, aliases, firsts)
             elif isinstance(item, Inclusion):
                 waiting.append((item.visit.file, iter(item.visit.items), known))
             elif isinstance(item, Branches):
@@ -273,10 +289,12 @@ class _Uses:
             else:
                 waiting.pop()
 
-    def _run(self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain]) -> None:
+    def _run(
+        self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain], firsts: frozenset[str]
+    ) -> None:
         """Take notice of a run, and of the directive behind it."""
         if file.name.startswith(VIRTUAL_ROOT):
-            for use in _uses_of_run(file, number, frozenset(aliases)):
+            for use in _uses_of_run(file, number, firsts):
                 meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
                 if meant not in self.found and not _is_included(meant, known):
                     self.found.add(meant)
