@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, lex_with_places
 
@@ -151,6 +151,18 @@ def leading_to(words: Iterable[str], macros: Iterable[Macro]) -> frozenset[str]:
     return frozenset(found)
 
 
+#: The definitions of a name that may hold; None among them where there may be none.
+State: TypeAlias = tuple[Macro | None, ...]
+
+
+class MacroMark(NamedTuple):
+    """A moment in the reading of directives."""
+
+    time: int
+    asked: int
+    changes: int
+
+
 class MacroTable:
     """Which definitions of each macro hold at a time, which grows with each directive that is read.
 
@@ -170,6 +182,9 @@ class MacroTable:
         self._branches: Final[list[dict[str, tuple[Macro | None, ...]]]] = []
         self._names = -1, frozenset[str]()
         self._definitions: Final[dict[Macro, None]] = {}
+        self._asked: Final[list[tuple[str, int, State]]] = []
+        """Each name that was looked up, since when it means what it does, and that."""
+        self._changes: Final[list[tuple[int, str, State]]] = []
 
     @property
     def names(self) -> frozenset[str]:
@@ -225,13 +240,42 @@ class MacroTable:
     def now(self, name: str) -> tuple[Macro | None, ...]:
         """Return the definitions that may hold now."""
         history = self._history.get(name)
-        return history[-1][1] if history else self._at_first(name)
+        since, found = history[-1] if history else (0, self._at_first(name))
+        self._asked.append((name, since, found))
+        return found
+
+    def mark(self) -> MacroMark:
+        """Return what ``since`` takes."""
+        return MacroMark(self.time, len(self._asked), len(self._changes))
+
+    def since(self, mark: MacroMark) -> tuple[dict[str, State], list[tuple[int, str, State]]]:
+        """Return what was looked up since a moment of what held before it, and what changed since."""
+        asked = {name: (since, found) for name, since, found in self._asked[mark.asked :] if since <= mark.time}
+        self._asked[mark.asked :] = [(name, *known) for name, known in asked.items()]
+        return {name: found for name, (_, found) in asked.items()}, self._changes[mark.changes :]
+
+    def repeat(self, asked: Mapping[str, State], changes: Sequence[tuple[int, str, State]], until: int) -> bool:
+        """Let changes happen again, at their times, up to ``until``; not if what was looked up before means another."""
+        first = len(self._asked)
+        if any(self.now(name) != found for name, found in asked.items()):
+            del self._asked[first:]
+            return False
+        for branch in self._branches[-1:]:
+            for name in dict.fromkeys(name for _, name, _ in changes):
+                branch.setdefault(name, self.now(name))
+        for time, name, found in changes:
+            self._history.setdefault(name, []).append((time, found))
+        self._definitions.update(dict.fromkeys(one for _, _, found in changes for one in found if one and one.file))
+        self._changes.extend(changes)
+        self.time = until
+        return True
 
     def set(self, name: str, found: tuple[Macro | None, ...]) -> None:
         """Say which definitions hold from now on."""
         for branch in self._branches[-1:]:
             branch.setdefault(name, self.now(name))
         self.time += 1
+        self._changes.append((self.time, name, found))
         self._history.setdefault(name, []).append((self.time, found))
 
     def define(self, macro: Macro) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.declarations import Kind
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.stream import StreamToken
-    from hatch_cuda_kernels.cpp.unit import Item, Visit
+    from hatch_cuda_kernels.cpp.unit import Visit
 
     #: Is told of each inclusion the scope in which it stands; False for one inside a declaration or a body.
     Included = Callable[[Inclusion, Declaration | None, bool], None]
@@ -94,40 +94,10 @@ class _Way:
         self._bracing: Final = bracing
 
     @cached_property
-    def inclusions(self) -> list[Inclusion]:
-        """The files that are included, in order."""
-        return [item for item, _ in self._items if isinstance(item, Inclusion)]
-
-    @cached_property
-    def _items(self) -> list[tuple[Item, int]]:
-        """All items in order, those in branches among them, each with the depth of these."""
-        found: list[tuple[Item, int]] = []
-        waiting: list[tuple[Item, int]] = [(item, 0) for item in reversed(self.visit.items)]
-        while waiting:
-            item, depth = waiting.pop()
-            found.append((item, depth))
-            if isinstance(item, Branches):
-                inner = [one for branch in item.branches for one in branch]
-                waiting += ((one, depth + 1) for one in reversed(inner))
-        return found
-
-    @cached_property
-    def shape(self) -> tuple[object, ...]:
-        """The runs, and what stands between them."""
-        return tuple(
-            item.number
-            if isinstance(item, Run)
-            else item.visit.file.name
-            if isinstance(item, Inclusion)
-            else (depth, item.conditions, tuple(map(len, item.branches)))
-            for item, depth in self._items
-        )
-
-    @cached_property
     def meanings(self) -> tuple[object, ...] | None:
         """What the words of each run may mean that are macros; None where ``##`` may make any of them."""
         found: list[object] = []
-        for item, _ in self._items:
+        for item, _ in self.visit.nested:
             words = self.visit.file.words(item.number) & self._macros.names if isinstance(item, Run) else ()
             if isinstance(item, Run) and words:
                 meant = self._macros.reached(words, item.time)
@@ -140,7 +110,7 @@ class _Way:
     def read_before(self) -> Reading | None:
         """Return what the file declares, if it was read in the same way, maybe for another unit."""
         for other, reading in self.visit.file.memory.get(_Way, ()):
-            if other.shape == self.shape and other.meanings == self.meanings is not None:
+            if other.visit.shape == self.visit.shape and other.meanings == self.meanings is not None:
                 return cast("Reading", reading)
         return None
 
@@ -173,7 +143,7 @@ def read_alone(file: SourceFile) -> Iterator[Declaration]:
     Raises TextError or UnbalancedError for brackets or groups without their counterpart.
     """
     macros = MacroTable({}, lambda _: True)
-    unit = TranslationUnit.read({file.name: file}, [file.name], lambda _file, _directive, _macros: (), macros)
+    unit = TranslationUnit.read({file.name: file}, [file.name], lambda _file, _directive: (), macros)
     return (declaration for reading in parse(unit)[0] for declaration in reading)
 
 
@@ -193,7 +163,7 @@ class _UnitParser:
         waiting: list[tuple[Visit, Declaration | None]] = [(root, None) for root in reversed(self._unit.roots)]
         while waiting:
             visit, scope = waiting.pop()
-            if self._is_read(visit.file.name):
+            if visit.items and self._is_read(visit.file.name):
                 waiting += reversed([*self._visit(visit, scope, is_root=id(visit) in roots)])
         return self._readings, frozenset(self._parts)
 
@@ -202,12 +172,12 @@ class _UnitParser:
     ) -> Iterator[tuple[Visit, Declaration | None]]:
         """Read a file in its scope, unless it was read so; yield what it includes, with the scopes of that."""
         way = _Way(visit, self._unit.macros, self._bracing)
-        names = {one.visit.file.name for one in way.inclusions}
+        names = {one.visit.file.name for one in visit.inclusions}
         is_shared = scope is None and not is_root and names.isdisjoint(self._fragments)
         known = way.read_before() if is_shared else None
         if known is not None:
             self._readings.append(known)
-            yield from ((one.visit, None) for one in way.inclusions)
+            yield from ((one.visit, None) for one in visit.inclusions)
         else:
             yield from self._read(way, scope, is_root=is_root, is_shared=is_shared)
 
@@ -220,11 +190,11 @@ class _UnitParser:
 
         def included(found: Inclusion, parent: Declaration | None, is_scope: bool) -> None:
             if is_scope:
-                scopes[id(found.visit)] = parent
+                scopes[id(found)] = parent
             else:
-                inside.add(id(found.visit))
+                inside.add(id(found))
 
-        inclusions: dict[int, Visit] = {}
+        inclusions: dict[int, Inclusion] = {}
         streams = Stream.readings(visit, self._unit.macros, self._bracing, self._fragments)
         for stream in streams:
             try:
@@ -236,14 +206,14 @@ class _UnitParser:
                 if is_root:
                     raise
                 raise _FragmentError([visit.file.name]) from error
-            inclusions |= {id(found.visit): found.visit for found in stream.inclusions}
+            inclusions |= {id(found): found for found in stream.inclusions}
         if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
             way.remember(self._readings[-1])
         for key, inner in inclusions.items():
             if key in scopes and key not in inside:
-                yield inner, scopes[key]
+                yield inner.visit, scopes[key]
             else:
-                self._add_parts(inner)
+                self._add_parts(inner.visit)
 
     def _read_stream(self, stream: Stream, scope: Declaration | None, included: Included, *, is_root: bool) -> None:
         found = _Parser(stream, included).scope(scope, is_open=False)

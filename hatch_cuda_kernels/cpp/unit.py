@@ -6,20 +6,21 @@ Only directives are read for it. A condition whose value is unknown lets all of 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, parse_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
-    from hatch_cuda_kernels.cpp.macros import MacroTable
+    from hatch_cuda_kernels.cpp.macros import MacroMark, MacroTable, State
 
     #: Returns the names of the files that a directive may include; none for a header that is not read.
-    Resolve = Callable[[SourceFile, Directive, MacroTable], Sequence[str]]
+    Resolve = Callable[[SourceFile, Directive], Sequence[str]]
     Item: TypeAlias = "Run | Inclusion | Branches"
     #: Yields files that are to be read next, takes what may count of them, and returns what may count here.
     Steps: TypeAlias = "Generator[SourceFile, Visit | None, Sequence[Item]]"
@@ -29,6 +30,8 @@ __all__ = ["Branches", "Condition", "Inclusion", "InclusionError", "Run", "Trans
 _DEEPEST: Final = 1 << 12
 #: More inclusions than one source makes in code that people write.
 _MOST_VISITS: Final = 1 << 16
+#: How many ways to read a file are remembered.
+_MOST_TRACES: Final = 8
 
 
 class Run(NamedTuple):
@@ -66,12 +69,42 @@ class Branches(NamedTuple):
     """Whether one of them surely counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Visit:
     """One reading of a file."""
 
     file: SourceFile
     items: tuple[Item, ...] = ()
+
+    @cached_property
+    def nested(self) -> list[tuple[Item, int]]:
+        """All items in order, those in branches among them, each with the depth of these."""
+        found: list[tuple[Item, int]] = []
+        waiting: list[tuple[Item, int]] = [(item, 0) for item in reversed(self.items)]
+        while waiting:
+            item, depth = waiting.pop()
+            found.append((item, depth))
+            if isinstance(item, Branches):
+                inner = [one for branch in item.branches for one in branch]
+                waiting += ((one, depth + 1) for one in reversed(inner))
+        return found
+
+    @cached_property
+    def inclusions(self) -> list[Inclusion]:
+        """The files that are included, in order."""
+        return [item for item, _ in self.nested if isinstance(item, Inclusion)]
+
+    @cached_property
+    def shape(self) -> tuple[object, ...]:
+        """The runs, and what stands between them."""
+        return tuple(
+            item.number
+            if isinstance(item, Run)
+            else item.visit.file.name
+            if isinstance(item, Inclusion)
+            else (depth, item.conditions, tuple(map(len, item.branches)))
+            for item, depth in self.nested
+        )
 
 
 class Condition(NamedTuple):
@@ -130,39 +163,150 @@ def _asked(directive: Directive) -> tuple[str, bool] | None:
     return (texts[1], is_defined) if texts[:1] == ["defined"] and len(texts) == 2 else None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trace:
+    """A reading of a file and all it includes, which is the same wherever what it asks for is."""
+
+    visit: Visit
+    since: int
+    """The times of macros before it, and behind it."""
+    until: int
+    asked: Mapping[str, State]
+    changes: Sequence[tuple[int, str, State]]
+    inclusions: Sequence[tuple[SourceFile, Directive, Sequence[SourceFile]]]
+    """Each directive that includes, with the files that it stands for."""
+    passed: Collection[str]
+    """Files that it does not read again."""
+    read: Collection[str]
+    """Files that it reads."""
+    once: Sequence[str]
+    """Files that are not to be read behind it."""
+    count: int
+    conditions: Sequence[Condition]
+    unresolved: Sequence[tuple[SourceFile, Directive]]
+
+
+class _Frame(NamedTuple):
+    """A file that is being read, with how much was known before."""
+
+    file: SourceFile
+    steps: Steps
+    macros: MacroMark
+    read: int
+    """How many files were read."""
+    lengths: tuple[int, ...]
+
+
 class _UnitReader:
     def __init__(self, unit: TranslationUnit, files: Mapping[str, SourceFile], resolve: Resolve) -> None:
         self._unit: Final = unit
         self._files: Final = files
         self._resolve: Final = resolve
-        self._once: Final[list[set[str]]] = [set()]
-        """Files that are not read again: wherever one is, and in each branch that is open."""
-        self._open: Final[set[str]] = set()
+        self._once: Final[list[dict[str, int]]] = [{}]
+        """Files that are not read again, wherever one is, and in each branch that is open: after how many were read."""
+        self._open: Final[dict[str, int]] = {}
         """Files that are being read and may be read once."""
+        self._inclusions: Final[list[tuple[SourceFile, Directive, Sequence[SourceFile]]]] = []
+        self._wanted: Final[list[tuple[str, int | None]]] = []
+        """Files that were to be read, and since when they are not read again."""
+        self._onces: Final[list[tuple[int, str]]] = []
+        """Files that are not to be read again, each with the depth of branches."""
+        logs = unit.conditions, unit.unresolved, self._inclusions, self._wanted, self._onces
+        self._logs: Final[tuple[list[Any], ...]] = logs
 
     def visit(self, file: SourceFile) -> Visit:
         """Read a file and all that it includes, and return what may count of it."""
-        waiting = [(file, self._items(file, 0, len(file.directives)))]
+        waiting = [self._frame(file)]
         result: Visit | None = None
         while waiting:
-            here, steps = waiting[-1]
+            frame = waiting[-1]
             try:
-                wanted = steps.send(result)
+                wanted = frame.steps.send(result)
             except StopIteration as stop:
                 waiting.pop()
-                self._open.discard(here.name)
-                result = Visit(here, tuple(stop.value))
+                self._open.pop(frame.file.name, None)
+                result = Visit(frame.file, tuple(stop.value))
+                if waiting:
+                    self._remember(frame, result)
                 continue
-            result = (
-                Visit(wanted) if wanted.name in self._open or any(wanted.name in one for one in self._once) else None
-            )
+            since = self._read_since(wanted.name)
+            self._wanted.append((wanted.name, since))
+            result = self._repeated(wanted) if since is None else Visit(wanted)
             if result is None:
-                self._unit.count += 1
-                if len(waiting) > _DEEPEST or self._unit.count > _MOST_VISITS:
-                    raise InclusionError(f"{wanted.name}: files include each other without an end")
-                waiting.append((wanted, self._items(wanted, 0, len(wanted.directives))))
+                self._count(1, len(waiting), wanted)
+                waiting.append(self._frame(wanted))
         assert result is not None  # noqa: S101 - of the first file
         return result
+
+    def _read_since(self, name: str) -> int | None:
+        """Return how many files were read when it was clear that one is not read again; None for one that is."""
+        return min((one[name] for one in (self._open, *self._once) if name in one), default=None)
+
+    def _count(self, count: int, depth: int, file: SourceFile) -> None:
+        self._unit.count += count
+        if depth > _DEEPEST or self._unit.count > _MOST_VISITS:
+            raise InclusionError(f"{file.name}: files include each other without an end")
+
+    def _frame(self, file: SourceFile) -> _Frame:
+        steps = self._items(file, 0, len(file.directives))
+        return _Frame(file, steps, self._unit.macros.mark(), self._unit.count, tuple(map(len, self._logs)))
+
+    def _remember(self, frame: _Frame, visit: Visit) -> None:
+        """Remember how a file was read, for others."""
+        known: list[_Trace] = frame.file.memory.setdefault(_Trace, [])
+        asked, changes = self._unit.macros.since(frame.macros)
+        conditions, unresolved, inclusions, wanted, onces = (
+            log[first:] for log, first in zip(self._logs, frame.lengths, strict=True)
+        )
+        passed = {name: since for name, since in wanted if since is not None and since < frame.read}
+        read = {name: None for name, since in wanted if since is None}
+        self._wanted[frame.lengths[3] :] = [*passed.items(), *read.items()]
+        if len(known) < _MOST_TRACES:
+            known.append(
+                _Trace(
+                    visit=visit,
+                    since=frame.macros.time,
+                    until=self._unit.macros.time,
+                    asked=asked,
+                    changes=changes,
+                    inclusions=inclusions,
+                    passed=[*passed],
+                    read=[*read],
+                    once=[name for depth, name in onces if depth == len(self._once)],
+                    count=self._unit.count - frame.read + 1,
+                    conditions=conditions,
+                    unresolved=unresolved,
+                )
+            )
+
+    def _repeated(self, file: SourceFile) -> Visit | None:
+        """Return how a file was read before, by this unit or another, where that would be the same here."""
+        macros = self._unit.macros
+        known: list[_Trace] = file.memory.get(_Trace, [])
+        for one in known:
+            if (
+                one.since >= macros.time
+                and all(self._read_since(name) is None for name in one.read)
+                and all(self._read_since(name) is not None for name in one.passed)
+                and all(self._files_of(including, directive) == files for including, directive, files in one.inclusions)
+                and macros.repeat(one.asked, one.changes, one.until)
+            ):
+                self._count(one.count, 0, file)
+                self._wanted.extend([(name, self._read_since(name)) for name in (*one.passed, *one.read)])
+                for name in one.once:
+                    self._read_once(name)
+                self._inclusions.extend(one.inclusions)
+                self._unit.conditions += one.conditions
+                self._unit.unresolved += one.unresolved
+                return one.visit
+        return None
+
+    def _read_once(self, name: str) -> None:
+        self._once[-1].setdefault(name, self._unit.count)
+        self._onces.append((len(self._once), name))
+
+    def _files_of(self, file: SourceFile, directive: Directive) -> list[SourceFile]:
+        return [self._files[name] for name in self._resolve(file, directive)]
 
     def _items(self, file: SourceFile, first: int, last: int) -> Steps:
         """Return what may count of a file between two directives; yield each file that it includes for its reading."""
@@ -218,7 +362,7 @@ class _UnitReader:
             macros.begin_branch()
             for name, state in here.items():
                 macros.set(name, state)
-            self._once.append(set())
+            self._once.append({})
             found.append(tuple((yield from self._items(file, at + 1, end))))
             self._once.pop()
             after.append(macros.end_branch())
@@ -245,22 +389,23 @@ class _UnitReader:
             for name in directive.texts[:1]:
                 self._unit.macros.set(name, (None,))
         elif directive.word == "pragma" and directive.texts == ("once",):
-            self._once[-1].add(file.name)
-            self._open.add(file.name)
+            self._read_once(file.name)
+            self._open[file.name] = self._unit.count
         elif directive.word in {"include", "include_next", "import"}:
             return (yield from self._include(file, at, directive))
         return []
 
     def _include(self, file: SourceFile, at: int, directive: Directive) -> Steps:
-        names = self._resolve(file, directive, self._unit.macros)
-        if not names:
+        files = self._files_of(file, directive)
+        self._inclusions.append((file, directive, files))
+        if not files:
             self._unit.unresolved.append((file, directive))
         found: list[Item] = []
-        for name in names:
+        for wanted in files:
             since = self._unit.macros.time
-            visit = yield self._files[name]
+            visit = yield wanted
             if visit is not None:  # only the first step gets none
                 found.append(Inclusion(visit, file, at, since, self._unit.macros.time))
             if directive.word == "import":
-                self._once[-1].add(name)
+                self._read_once(wanted.name)
         return found

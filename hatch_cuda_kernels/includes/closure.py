@@ -32,7 +32,7 @@ class Origin(NamedTuple):
         """Read those of some files that are in memory, and all they include. Raises UnbalancedError, InclusionError."""
         from hatch_cuda_kernels.cpp import TranslationUnit
 
-        def resolve(file: SourceFile, directive: Directive, _macros: MacroTable) -> Sequence[str]:
+        def resolve(file: SourceFile, directive: Directive) -> Sequence[str]:
             name = self.target(file, directive)
             return [name] if name in self.files else []
 

@@ -49,7 +49,7 @@ def implied_headers(
 ) -> tuple[str, ...]:
     """Return the headers that a closure's project files use without an include, in the order to include them.
 
-    ``readings`` are of the project's files, before anything of them was cut, and ``removed`` are the names of those that are
+    ``readings`` are of its files, before anything was cut, and ``removed`` are the names of declarations that are
     gone: no header gives one of them another meaning. ``cut_headers`` are those of the host's that are not included.
     """
     if not outer.standard.names:
