@@ -25,7 +25,7 @@ def readings(text, **headers):
     files = {"k.cu": SourceFile("k.cu", text)}
     files |= {f"{name}.h": SourceFile(f"{name}.h", header) for name, header in headers.items()}
     unit = TranslationUnit.read(
-        files, ["k.cu"], lambda _f, directive, _m: [directive.operand.strip().strip('"')], MacroTable(UNKNOWN)
+        files, ["k.cu"], lambda _f, directive: [directive.operand.strip().strip('"')], MacroTable(UNKNOWN)
     )
     return parse(unit)
 
@@ -152,7 +152,7 @@ def test_edits_keep_lines_and_directives():
 def _of_header(header, text):
     """Return how a header is read for a source."""
     files = {"a.h": header, "k.cu": SourceFile("k.cu", text)}
-    unit = TranslationUnit.read(files, ["k.cu"], lambda _file, directive, _macros: [directive.header], MacroTable({}))
+    unit = TranslationUnit.read(files, ["k.cu"], lambda _file, directive: [directive.header], MacroTable({}))
     return next(reading for reading in parse(unit)[0] if reading.stream.file is header)
 
 

@@ -13,9 +13,11 @@ import pytest
 from hatch_cuda_kernels.cpp import (
     UNKNOWN_VALUE,
     Cursor,
+    Inclusion,
     InclusionError,
     Macro,
     MacroTable,
+    Run,
     SourceFile,
     Stream,
     TextError,
@@ -37,7 +39,7 @@ def read(text, predefined=PREDEFINED, **headers):
     files = {"k.cu": SourceFile("k.cu", text)}
     files |= {f"{name}.h": SourceFile(f"{name}.h", header) for name, header in headers.items()}
 
-    def resolve(_file, directive, _macros):
+    def resolve(_file, directive):
         name = directive.operand.strip().strip('"')
         return [name] if name in files else []
 
@@ -213,7 +215,60 @@ def test_a_file_is_read_once_inside_a_branch_of_which_nothing_is_known():
     text = '#if ARCH\n#include "0.h"\n#include "1.h"\n#endif\n#include "0.h"\n'
     files["k.cu"] = SourceFile("k.cu", text)
     unknown = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
-    unit = TranslationUnit.read(
-        files, ["k.cu"], lambda _f, one, _m: [one.operand.strip().strip('"')], MacroTable(unknown)
-    )
+    unit = TranslationUnit.read(files, ["k.cu"], lambda _f, one: [one.operand.strip().strip('"')], MacroTable(unknown))
     assert unit.count == 2 * count
+
+
+def _random_directives(rng, names):
+    """Return lines that define, ask for and include what other files may have defined before."""
+    lines = [rng.choice(["#pragma once", "", ""])]
+    for _ in range(rng.randrange(2, 7)):
+        macro, header = rng.choice("ABC"), rng.choice(names)
+        lines += rng.choice(
+            [
+                [f"#define {macro} {rng.randrange(2)}"],
+                [f"#undef {macro}"],
+                [f'#include "{header}"'],
+                [f"#if {macro}", f'#include "{header}"', "#else", f"#define {rng.choice('ABC')}", "#endif"],
+                [f"#ifdef {macro}", f"#undef {rng.choice('ABC')}", "#endif"],
+                ["#if UNKNOWN", f"#define {macro} 2", f'#include "{header}"', "#endif"],
+                [f"int {macro};"],
+            ]
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _told(unit):
+    """Return all that is known of a unit that does not depend on how time is counted."""
+    found, waiting = [], [*unit.roots]
+    while waiting:
+        visit = waiting.pop(0)
+        for item, depth in visit.nested:
+            if isinstance(item, Run):
+                meant = {name: unit.macros.at(name, item.time) for name in "ABC"}
+                found.append((visit.file.name, item.number, depth, meant))
+            elif isinstance(item, Inclusion):
+                changed = unit.macros.changed(item.since, item.until)
+                found.append((visit.file.name, item.visit.file.name, item.directive, depth, changed))
+        waiting += [one.visit for one in visit.inclusions]
+    conditions = [(one.file.name, one.directive, one.holds, unit.macros.at("A", one.time)) for one in unit.conditions]
+    return found, conditions, {name: unit.macros.now(name) for name in "ABC"}, {*unit.macros.definitions()}
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_was_read_for_another_source_changes_nothing(seed):
+    """A file that was read before, with all that it includes, counts as it does for a source that is read alone."""
+    rng = random.Random(seed)
+    headers = ["x.h", "y.h", "z.h", "w.h"]
+    texts = {name: _random_directives(rng, headers[at + 1 :] or ["end.h"]) for at, name in enumerate(headers)}
+    texts |= {"end.h": "#ifndef END\n#define END\n#if C\nint c;\n#endif\n#endif\n"}
+    sources = {f"{number}.cu": _random_directives(rng, headers) for number in range(4)}
+    shared = {name: SourceFile(name, text) for name, text in (texts | sources).items()}
+    unknown = {"UNKNOWN": (Macro("UNKNOWN", None, False, (UNKNOWN_VALUE,)),)}
+
+    def read(files, name):
+        return TranslationUnit.read(files, [name], lambda _, one: [one.operand.strip().strip('"')], MacroTable(unknown))
+
+    for name in sources:
+        alone = {other: SourceFile(other, text) for other, text in (texts | sources).items()}
+        assert _told(read(shared, name)) == _told(read(alone, name))
