@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
-from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError
+from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, Problem
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import spelled_without_archs
 from hatch_cuda_kernels.plan import arch_warnings, check_release, learn, make_plan, open_reader
 from hatch_cuda_kernels.pool import find_fresh, find_missing, open_progress
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import STORE_FOLDER, check_built, prepare_place, read_blocks, write_store
 from hatch_cuda_kernels.terminal import count_text, printable, text_table, wrap
 from hatch_cuda_kernels.threads import DaemonThreads

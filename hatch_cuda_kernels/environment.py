@@ -1,4 +1,4 @@
-"""What users choose for a process: environment variables (docs/reference/environment.md), and policies for kernels.
+"""What users state for a process: environment variables (docs/reference/environment.md), policies, and sizes.
 
 ``open_store`` may import this before the driver starts, so it imports nothing that takes time.
 """
@@ -66,3 +66,25 @@ def check_policy(policy: str) -> Policy:
 def jit_allowed() -> bool:
     """Return whether the environment allows compiling."""
     return os.environ.get(JIT, "1") != "0"
+
+
+#: A number with a unit: of 1000, as download pages count, or of 1024 with an ``i``.
+SIZE_PATTERN = r"(?P<number>[0-9]{1,6}(?:\.[0-9]{1,6})?) ?(?P<prefix>[kKMG])(?P<binary>i?)B"
+#: More digits than any disk has bytes; int() refuses thousands of them.
+_MOST_DIGITS = 18
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of ``500000``, ``5MB`` or ``5 MiB``. Raises ValueError for anything else, signs included."""
+    if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+        return int(text)
+    import re  # not for plain bytes
+
+    found = re.fullmatch(SIZE_PATTERN, text)
+    if found is None:
+        raise ValueError(f"{text[:20]!r} is not a size; write bytes, or a unit as in 5MB or 5MiB")
+    base = 1024 if found["binary"] else 1000
+    whole, _, rest = found["number"].partition(".")
+    unit: int = base ** (1 + "KMG".index(found["prefix"].upper()))
+    parts: int = 10 ** len(rest)
+    return int(whole + rest) * unit // parts

@@ -1,11 +1,19 @@
-"""Every error that the package raises. Each has its data as attributes, says what to do next, and can be pickled."""
+"""Every error that the package raises, problems as text, and warnings.
+
+Each error has its data as attributes, says what to do next, and can be pickled.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import os
+import sys
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from hatch_cuda_kernels.image import Candidate
 
@@ -241,3 +249,64 @@ def reason_of(error: HatchCudaKernelsError) -> str:
 def is_absent(error: Exception) -> bool:
     """Return whether a library was not loaded because it is missing; then a traceback of the loaders helps nobody."""
     return isinstance(error, ImportError) or "NotFound" in type(error).__name__
+
+
+#: The work in progress. A thread that another one waits for runs in a copy of that one's context.
+_UNDER_WAY: Final[ContextVar[frozenset[Hashable]]] = ContextVar("hatch_cuda_kernels_under_way", default=frozenset())
+
+
+@contextmanager
+def refuse_reentry(work: Hashable, what: str) -> Iterator[None]:
+    """Do ``work`` in the body. Raises ReentryError if the caller is part of the same work: it would wait for itself."""
+    under_way = _UNDER_WAY.get()
+    if work in under_way:
+        message = "asked for by its own loading; a logging handler or a finaliser that runs meanwhile must not use it"
+        raise ReentryError(f"{what} was {message}")
+    token = _UNDER_WAY.set(under_way | {work})
+    try:
+        yield
+    finally:
+        _UNDER_WAY.reset(token)
+
+
+class Problem(NamedTuple):
+    """What is wrong, how to fix it, and where it is; as text, ``where: message; fix``."""
+
+    message: str
+    fix: str = ""
+    """Empty when the message already says what to do."""
+    where: str = ""
+    """A place in the manifest, or a module, several, or an image of a store (``saxpy/saxpy.sm_90.cubin``); empty for
+    no place."""
+
+    def place(self) -> tuple[int, ...]:
+        """Return the line and column in the manifest, to sort by; those without come first."""
+        return tuple(int(part) for part in self.where.split(":", 3)[1:3] if part.isdigit())
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}; {self.fix}" if self.fix else f"{place}{self.message}"
+
+
+_PACKAGE: Final = os.path.dirname(__file__)  # noqa: PTH120 - a hit need not import pathlib
+#: Calls back into this package: ``functools``, ``contextlib``, ``threading``.
+_STANDARD: Final = os.path.dirname(warnings.__file__)  # noqa: PTH120 - as above
+
+
+def warn_user(message: str) -> None:
+    """Warn at the innermost caller outside this package. Python shows an equal warning of one line once.
+
+    The message may hold text from elsewhere: what a terminal would not show as it is, is escaped.
+    """
+    from hatch_cuda_kernels.terminal import printable  # most processes warn of nothing
+
+    level = 1
+    frame = sys._getframe()  # noqa: SLF001 - what warnings itself uses; skip_file_prefixes needs Python 3.12
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(printable(message, lines=True), RuntimeWarning, stacklevel=level)
+
+
+def _is_inside(file: str) -> bool:
+    """Return whether a file is one of this package, or of the standard library that it goes through."""
+    return file.startswith(_PACKAGE) or (file.startswith(_STANDARD) and "-packages" not in file)

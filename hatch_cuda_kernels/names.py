@@ -1,7 +1,12 @@
-"""Spellings: name expressions as people write them, lowered names of plain functions, virtual names of sources."""
+"""Spellings: name expressions as people write them, patterns of instances, lowered names, virtual names of sources.
+
+A pattern such as ``gemm<{T}, {M}>`` has placeholders; other braces are C++ and stay. Importing this compiles no regular
+expression, because most processes load a kernel by its plain name.
+"""
 
 from __future__ import annotations
 
+import itertools
 import keyword
 import re
 from collections import Counter
@@ -9,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: What precedes a project file's path in the name that NVRTC sees. Such a folder cannot exist below a device.
 VIRTUAL_ROOT: Final = "/dev/null/hatch-cuda-kernels/"
@@ -24,19 +29,19 @@ _TOKENS: Final = (
 )
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
-_BRACKETS: Final = {"<": ">", "(": ")"}
-_COMPONENT: Final = re.compile(r"L?([1-9][0-9]{0,3})(?=[A-Za-z_])")
+_CLOSERS: Final = {"<": ">", "(": ")", "[": "]", "{": "}"}
+_COMPONENT: Final = r"L?([1-9][0-9]{0,3})(?=[A-Za-z_])"
 #: A namespace of CUB or Thrust that names what it is compiled for, such as ``CUB_300001_SM_900``, after its length.
-_ARCHS: Final = re.compile(r"[1-9][0-9]?(?=([A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?))")
+_ARCHS: Final = r"[1-9][0-9]?(?=([A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?))"
 #: The same as C++ spells it: ``cub::CUB_300001_SM_900::BlockReduce``. It is inline, so that sources leave it out.
-_ARCHS_SPELLED: Final = re.compile(r"::[A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?\b|\b[A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?::")
+_ARCHS_SPELLED: Final = r"::[A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?\b|\b[A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?::"
 #: The Itanium C++ ABI's mark of an anonymous namespace. Name expressions do not spell one.
 _ANONYMOUS: Final = "_GLOBAL__N_"
 
 
 def spelled_without_archs(text: str) -> str:
     """Return a compiler's text without the namespaces of CUB and Thrust that name what they are compiled for."""
-    return _ARCHS_SPELLED.sub("", text)
+    return re.sub(_ARCHS_SPELLED, "", text)
 
 
 def normalize_name(text: str) -> str:
@@ -84,9 +89,9 @@ def base_name(text: str) -> str:
             if character == closing[-1]:
                 closing.pop()
             elif character == "(" or (character == "<" and closing[-1] == ">"):
-                closing.append(_BRACKETS[character])
-        elif character in _BRACKETS:
-            closing.append(_BRACKETS[character])
+                closing.append(_CLOSERS[character])
+        elif character in "<(":
+            closing.append(_CLOSERS[character])
         else:
             kept.append(character)
     return "".join(kept).lstrip("&:")
@@ -102,7 +107,8 @@ def plain_name(lowered: str) -> str | None:
     nested = lowered.startswith("_ZN")
     at = 3 if nested else 2
     names: list[str] = []
-    while (length := _COMPONENT.match(lowered, at)) is not None:
+    component = re.compile(_COMPONENT)
+    while (length := component.match(lowered, at)) is not None:
         at = length.end() + int(length[1])
         names.append(lowered[length.end() : at])
         if not nested:
@@ -140,7 +146,7 @@ def without_archs(lowered: str) -> str:
     CCCL's inline namespaces name the architectures of a compile, so that objects of different ones may be linked.
     """
     pieces, done = [], 0
-    for found in _ARCHS.finditer(lowered):
+    for found in re.finditer(_ARCHS, lowered):
         length = int(found[0])
         name = found[1][:length]
         if found.start() >= done and len(name) == length and name.rstrip("NS_0123456789").endswith("_SM"):
@@ -163,3 +169,65 @@ def build_order(name: str) -> tuple[str, int]:
 def listed_module(name: str) -> str:
     """Return the manifest's name of a module, for a chunk's too."""
     return name.partition(".")[0]
+
+
+_PLACEHOLDER: Final = r"\{([A-Za-z_][A-Za-z0-9_]*)\}"
+#: Stands around a placeholder's name while spaces are made alike: a letter, as arguments mostly are, of no C++ name.
+_MARK: Final = "\N{LATIN LETTER BILABIAL PERCUSSIVE}"
+_MARKED: Final = f"{_MARK}(.*?){_MARK}"
+
+
+def placeholders(pattern: str) -> tuple[str, ...]:
+    """Return the names of a pattern's placeholders, each once, in order."""
+    return tuple(dict.fromkeys(re.findall(_PLACEHOLDER, pattern)))
+
+
+def fill(pattern: str, values: Mapping[str, object]) -> str:
+    """Return the pattern with its placeholders replaced. Raises KeyError for one without a value."""
+    return re.sub(_PLACEHOLDER, lambda match: str(values[match[1]]), pattern)
+
+
+def expand(pattern: str, matrix: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield what a pattern gives with every combination of values; the first axis varies slowest."""
+    for values in itertools.product(*matrix.values()):
+        yield fill(pattern, dict(zip(matrix, values, strict=True)))
+
+
+def match(pattern: str, name: str) -> dict[str, str] | None:
+    """Return the values with which a pattern gives a name expression, spaces aside; None if there are none."""
+    marked = fill(pattern, {placeholder: f"{_MARK}{placeholder}{_MARK}" for placeholder in placeholders(pattern)})
+    return _match(re.split(_MARKED, normalize_name(marked)), normalize_name(name), {})
+
+
+def _match(parts: Sequence[str], text: str, found: dict[str, str]) -> dict[str, str] | None:
+    """Match literal text and placeholders, which alternate, against a name."""
+    literal, *rest = parts
+    if not text.startswith(literal):
+        return None
+    text = text.removeprefix(literal)
+    if not rest:
+        return None if text else found
+    placeholder, *rest = rest
+    for end in _ends(text):
+        value = text[:end].strip(" ")
+        if found.get(placeholder, value) == value:
+            solved = _match(rest, text[end:], {**found, placeholder: value})
+            if solved is not None:
+                return solved
+    return None
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Yield where a template argument at the start of a text may end, longest first."""
+    closing: list[str] = []
+    ends = []
+    for position, character in enumerate(text):
+        if closing and character == closing[-1]:
+            closing.pop()
+        elif not closing and character in ",>)]}":
+            break
+        elif character in "([{" or (character == "<" and closing[-1:] != [")"]):  # in parentheses it compares
+            closing.append(_CLOSERS[character])
+        if not closing:
+            ends.append(position + 1)
+    yield from reversed(ends)

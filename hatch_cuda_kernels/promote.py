@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml when they are used
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.patterns import match
+from hatch_cuda_kernels.names import match, normalize_name
 from hatch_cuda_kernels.store import ModuleSource
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.execution_space import DeclaredParameter
-from hatch_cuda_kernels.names import base_name, listed_module, plain_name, python_names
-from hatch_cuda_kernels.patterns import fill
+from hatch_cuda_kernels.names import base_name, fill, listed_module, plain_name, python_names
 from hatch_cuda_kernels.store import find_rule
 
 if TYPE_CHECKING:

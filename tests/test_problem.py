@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.errors import Problem
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.patterns import match
+from hatch_cuda_kernels.names import match
 from hatch_cuda_kernels.promote import Wanted, promote
 
 EXAMPLE = Path(__file__).parents[1] / "example_project"

@@ -7,8 +7,8 @@ import warnings
 
 import pytest
 
+from hatch_cuda_kernels.errors import warn_user
 from hatch_cuda_kernels.terminal import paint, printable, text_table, wrap
-from hatch_cuda_kernels.warn import warn_user
 
 ESCAPED = {
     "\x1b[2J": r"\x1b[2J",

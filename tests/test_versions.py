@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.versions import parse_version, version_text
+from hatch_cuda_kernels.arch import parse_version, version_text
 
 
 def test_text_and_pair_are_the_same_version() -> None:

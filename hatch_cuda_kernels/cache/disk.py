@@ -20,8 +20,7 @@ from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, EntryFolder
 from hatch_cuda_kernels.cache.files import DistrustedError, Folder
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import CompileError, InputError
-from hatch_cuda_kernels.warn import warn_user
+from hatch_cuda_kernels.errors import CompileError, InputError, warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache.publishing import Once
 
 _DEFAULT_MAX_BYTES: Final = 1 << 30
-_MOST_DIGITS: Final = 18
 _MOST_SHOWN: Final = 40
 #: Images kept in memory besides those on disk, in bytes.
 _MEMORY_BYTES: Final = 256 << 20
@@ -57,18 +55,16 @@ def site_paths() -> tuple[Path, ...]:
 
 
 def _max_cache_bytes() -> int:
-    """Return the cap in bytes. Raises InputError if the variable is not a positive number of at most 18 digits."""
+    """Return the cap in bytes. Raises InputError unless the variable states a size that is not 0."""
     stated = os.environ.get(environment.CACHE_MAX_BYTES)
-    if not stated:
-        return _DEFAULT_MAX_BYTES
-    # The length comes first: int() refuses thousands of digits.
-    if len(stated) > _MOST_DIGITS or not (stated.isascii() and stated.isdecimal()) or int(stated) == 0:
-        shown = repr(stated if len(stated) <= _MOST_SHOWN else f"{stated[:_MOST_SHOWN]}...")
-        raise InputError(
-            f"{environment.CACHE_MAX_BYTES}={shown} is not a positive number of bytes; "
-            f"write one of at most {_MOST_DIGITS} digits, such as {_DEFAULT_MAX_BYTES} for 1 GiB"
-        )
-    return int(stated)
+    try:
+        size = environment.parse_size(stated) if stated else _DEFAULT_MAX_BYTES
+    except ValueError:
+        size = 0
+    if size <= 0:
+        shown = repr(stated if len(str(stated)) <= _MOST_SHOWN else f"{str(stated)[:_MOST_SHOWN]}...")
+        raise InputError(f"{environment.CACHE_MAX_BYTES}={shown} is not a size; write bytes, or a unit as in 2GiB")
+    return size
 
 
 def open_cache() -> DiskCache:

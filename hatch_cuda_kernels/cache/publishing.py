@@ -27,8 +27,7 @@ from hatch_cuda_kernels.cache.entry import (
     read_entry,
 )
 from hatch_cuda_kernels.cache.files import Folder, made, move, remove, replace, unique_name, write
-from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.reentry import refuse_reentry
+from hatch_cuda_kernels.errors import CompileError, refuse_reentry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

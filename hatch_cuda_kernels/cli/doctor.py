@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
 from hatch_cuda_kernels.cli.parser import add_package
-from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.terminal import text_table, wrap
 
 if TYPE_CHECKING:

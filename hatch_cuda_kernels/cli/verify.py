@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.problem import Problem
+    from hatch_cuda_kernels.errors import Problem
     from hatch_cuda_kernels.verify import Demands, Verification
 
 

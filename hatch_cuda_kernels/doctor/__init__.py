@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from hatch_cuda_kernels import __version__, environment
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.environment import JIT_FORBIDDEN
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
-from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, Problem
 from hatch_cuda_kernels.runtime.launch import accelerator_state
 
 if TYPE_CHECKING:

@@ -12,12 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from hatch_cuda_kernels.arch import parse_version, version_text
 from hatch_cuda_kernels.compiler.toolchain import bindings, first_release, pip_install
 from hatch_cuda_kernels.doctor import Finding
 from hatch_cuda_kernels.driver import DRIVER_NEEDED
-from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, ToolchainError
-from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.versions import parse_version, version_text
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, Problem, ToolchainError
 
 _NO_DEVICE: Final = 100
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*

@@ -11,7 +11,8 @@ from dataclasses import fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from hatch_cuda_kernels.arch import ComputeCapability
+from hatch_cuda_kernels.arch import ComputeCapability, parse_version
+from hatch_cuda_kernels.environment import SIZE_PATTERN, parse_size
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest.kinds import (
     ARCHES,
@@ -46,12 +47,9 @@ from hatch_cuda_kernels.manifest.kinds import (
 from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS, StatedRule
 from hatch_cuda_kernels.manifest.modules import ENTRY_NAME, MOST_INSTANCES, name_modules
 from hatch_cuda_kernels.manifest.yaml_text import Scalar, Sequence
-from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.names import normalize_name, placeholders
 from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions, extra_refusal, macro_name
-from hatch_cuda_kernels.patterns import placeholders
-from hatch_cuda_kernels.sizes import SIZE_PATTERN, parse_size
 from hatch_cuda_kernels.store import ExpressionError, LaunchRule, canonical, placeholders_of, python_text, split_sizes
-from hatch_cuda_kernels.versions import parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,8 +12,9 @@ from glob import has_magic
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs
+from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs, version_text
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LIBRARY_KINDS
+from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.yaml_text import (
@@ -28,8 +29,6 @@ from hatch_cuda_kernels.manifest.yaml_text import (
     join,
     shorten,
 )
-from hatch_cuda_kernels.problem import Problem
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

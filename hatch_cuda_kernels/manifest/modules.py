@@ -10,8 +10,7 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item, suggest
 from hatch_cuda_kernels.manifest.model import Named, Pattern
 from hatch_cuda_kernels.manifest.yaml_text import shorten
-from hatch_cuda_kernels.names import base_name
-from hatch_cuda_kernels.patterns import expand, placeholders
+from hatch_cuda_kernels.names import base_name, expand, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

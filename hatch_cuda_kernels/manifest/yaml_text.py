@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import yaml
 
-from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.arch import ptx_isa_of_driver
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.compiler.binary import Diagnostic
+from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import Coverage, ImageRecord, broken_supports
 from hatch_cuda_kernels.terminal import count_text
 

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, library_kind
-from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError
+from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError, Problem
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.manifest import suggest
-from hatch_cuda_kernels.names import base_name
-from hatch_cuda_kernels.patterns import placeholders
-from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.names import base_name, placeholders
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
-from hatch_cuda_kernels.errors import BuildError, CompileError
+from hatch_cuda_kernels.errors import BuildError, CompileError, Problem
 from hatch_cuda_kernels.names import spelled_without_archs, without_archs
 from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.executors import WorkerMismatchError, choose_executor, needed_tools
 from hatch_cuda_kernels.pool.missing import image_keys, input_image
 from hatch_cuda_kernels.pool.progress import Progress
 from hatch_cuda_kernels.pool.schedule import Turns, compile_on, estimate_seconds
-from hatch_cuda_kernels.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -14,6 +14,7 @@ from math import exp, log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.arch import version_text
 from hatch_cuda_kernels.report.figures import (
     ABOUT_THE_SAME,
     MEASURES,
@@ -36,7 +37,6 @@ from hatch_cuda_kernels.store import (
     STANDARD_FILE,
     STORE_FOLDER,
 )
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

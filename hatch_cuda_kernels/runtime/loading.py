@@ -206,7 +206,7 @@ def _render(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tu
     Raises KernelNotFoundError if no module lists a pattern of that template, InputError if the arguments are not the
     pattern's placeholders.
     """
-    from hatch_cuda_kernels.patterns import fill, placeholders  # few stores have any
+    from hatch_cuda_kernels.names import fill, placeholders  # few stores have any
 
     wanted = normalize_name(template)
     modules = reader.find_template(wanted)

@@ -10,7 +10,7 @@ from itertools import chain, count, takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.arch import SmArch, version_text
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler import Recipe, is_known, lacking_targets, read_recipe
 from hatch_cuda_kernels.compiler.toolchain import build_extra, find_toolchain, release_requirements
@@ -25,7 +25,6 @@ from hatch_cuda_kernels.pool import compile_missing, find_fresh, find_missing
 from hatch_cuda_kernels.port import flow, list_files, port, stated_options
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 from hatch_cuda_kernels.terminal import list_text
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

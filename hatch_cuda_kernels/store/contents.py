@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
+from hatch_cuda_kernels.arch import release_of
 from hatch_cuda_kernels.compiler.toolchain import distribution
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
@@ -24,7 +25,6 @@ from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 from hatch_cuda_kernels.store.reader import StoreReader, find_store
 from hatch_cuda_kernels.store.source import ModuleSource
 from hatch_cuda_kernels.store.texts import json_text
-from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,8 +13,7 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.names import base_name, normalize_name
-from hatch_cuda_kernels.patterns import match, placeholders
+from hatch_cuda_kernels.names import base_name, match, normalize_name, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.execution_space import NOT_CUT
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex, UnitRecord
 from hatch_cuda_kernels.store.launch_rules import find_rule
 from hatch_cuda_kernels.store.texts import ModuleDetails

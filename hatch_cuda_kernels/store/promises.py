@@ -10,13 +10,18 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from hatch_cuda_kernels.arch import ComputeCapability, SmArch, cuda_release_for_arch, ptx_isa_of_driver
-from hatch_cuda_kernels.errors import BuildError
+from hatch_cuda_kernels.arch import (
+    ComputeCapability,
+    SmArch,
+    cuda_release_for_arch,
+    parse_version,
+    ptx_isa_of_driver,
+    version_text,
+)
+from hatch_cuda_kernels.errors import BuildError, Problem
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ModuleIndex
 from hatch_cuda_kernels.terminal import list_text
-from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

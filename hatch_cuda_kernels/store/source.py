@@ -64,7 +64,7 @@ class ModuleSource:
         path = self.root / editable["manifest"]
         if path.is_file() and sha256(path.read_bytes()).hexdigest() != editable["manifest_sha256"]:
             from hatch_cuda_kernels.compiler.toolchain import editable_install  # off the usual path
-            from hatch_cuda_kernels.warn import warn_user
+            from hatch_cuda_kernels.errors import warn_user
 
             again = editable_install(self.root)
             warn_user(f"{path} changed since the editable install; for it to count, run: {again}")

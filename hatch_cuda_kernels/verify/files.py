@@ -7,16 +7,14 @@ from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.arch import ptx_isa_of_driver
+from hatch_cuda_kernels.arch import parse_version, ptx_isa_of_driver, version_text
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.errors import InputError, Problem, StoreError
 from hatch_cuda_kernels.manifest import FRONT_ENDS
-from hatch_cuda_kernels.names import build_order, listed_module, normalize_name
+from hatch_cuda_kernels.names import build_order, expand, listed_module, normalize_name, placeholders
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.patterns import expand, placeholders
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import (
     DETAILS_FILE,
     DIGESTS_FILE,
@@ -42,7 +40,6 @@ from hatch_cuda_kernels.store import (
     unpack_whole,
 )
 from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, Outcome, common_problems, grouped, names_by_key
-from hatch_cuda_kernels.versions import parse_version, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

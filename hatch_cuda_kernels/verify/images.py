@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.arch import version_text
 from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, function_parameters
+from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.names import base_name, found_names, listed_module, normalize_name, plain_name, without_archs
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, names_by_key
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,17 +5,15 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs, version_text
 from hatch_cuda_kernels.compiler.binary import parse_log, read_cubin
 from hatch_cuda_kernels.compiler.toolchain import at_least, exactly, missing_bindings, pip_install
-from hatch_cuda_kernels.errors import CompileError, ToolchainError
+from hatch_cuda_kernels.errors import CompileError, Problem, ToolchainError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool import default_workers
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import find_gaps, find_spills
 from hatch_cuda_kernels.verify.subject import Outcome, cuda_release
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

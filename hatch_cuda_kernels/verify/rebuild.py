@@ -16,11 +16,10 @@ from hatch_cuda_kernels.compiler.toolchain import (
     reinstall_option,
     toolchain_requirements,
 )
-from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, StoreError, ToolchainError
+from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, Problem, StoreError, ToolchainError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.plan import lay_out_jobs
 from hatch_cuda_kernels.pool import choose_executor, compile_on
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import (
     DIGESTS_FILE,
     PACK_FILE,

@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels.arch import parse_version
 from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, read_cubin, read_ptx
-from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.errors import Problem, StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.problem import Problem
 from hatch_cuda_kernels.store import (
     DETAILS_FILE,
     INDEX_FILE,
@@ -32,7 +32,6 @@ from hatch_cuda_kernels.store import (
     read_member,
     read_promises,
 )
-from hatch_cuda_kernels.versions import parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

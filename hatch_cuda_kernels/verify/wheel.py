@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain import record_digest
 from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store import (
     KERNELS_FILE,

@@ -20,7 +20,7 @@ from hatch_cuda_kernels.compiler.toolchain.packages import pip_install, release_
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.doctor import TASKS, Finding, judge
 from hatch_cuda_kernels.doctor import ask as ask_probes
-from hatch_cuda_kernels.problem import Problem
+from hatch_cuda_kernels.errors import Problem
 
 REPOSITORY = Path(__file__).parents[2]
 SECTIONS = ("python", "driver", "bindings", "nvrtc", "headers", "nvjitlink", "ptxas", "cache", "tools")
@@ -237,7 +237,7 @@ def bad_cache(request, tmp_path, monkeypatch):
         return f"{path} cannot be read"
     if request.param == "cap":
         monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", "lots")
-        return "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES='lots' is not a positive number of bytes"
+        return "HATCH_CUDA_KERNELS_CACHE_MAX_BYTES='lots' is not a size"
     monkeypatch.setenv("HATCH_CUDA_KERNELS_PATH", str(tmp_path / "gone"))
     return f"{tmp_path / 'gone'} in HATCH_CUDA_KERNELS_PATH is not a folder"
 

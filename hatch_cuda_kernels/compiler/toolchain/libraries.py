@@ -21,6 +21,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.arch import release_of, version_text
 from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state, is_older
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     bindings,
@@ -35,7 +36,6 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
 from hatch_cuda_kernels.threads import keep_sigint_handler
-from hatch_cuda_kernels.versions import release_of, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import cuda_release_for_arch
+from hatch_cuda_kernels.arch import cuda_release_for_arch, release_of
 from hatch_cuda_kernels.cache import Notes, file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.headers import PARTS, HeaderScan, find_parts, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
@@ -31,7 +31,6 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import (
 )
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, OuterHeaders, packaged_standard_headers
-from hatch_cuda_kernels.versions import release_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.arch import SmArch, isa_refusal
+from hatch_cuda_kernels.arch import SmArch, isa_refusal, version_text
 from hatch_cuda_kernels.environment import JIT
 from hatch_cuda_kernels.errors import (
     CompileError,
@@ -23,7 +23,6 @@ from hatch_cuda_kernels.errors import (
 )
 from hatch_cuda_kernels.image import Candidate, Image
 from hatch_cuda_kernels.runtime.ladder.request import recorded_candidate
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,13 +15,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import isa_refusal
+from hatch_cuda_kernels.arch import isa_refusal, release_of, version_text
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT
 from hatch_cuda_kernels.errors import CompileError, InputError, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
 from hatch_cuda_kernels.runtime.ladder.request import image_of, recorded_candidate
-from hatch_cuda_kernels.versions import release_of, version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.arch import version_text
 from hatch_cuda_kernels.runtime.ladder.climb import attempt, ladder, suggest_fixes
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
