@@ -11,7 +11,6 @@ from pathlib import Path
 import doubling_macros
 import pytest
 from doubling_macros import INCLUDES, KERNEL, MARK, OTHERS, READERS
-from slow_parameters import slow_but
 from waiting import HANG_SECONDS
 
 from hatch_cuda_kernels.build import build_store
@@ -33,14 +32,24 @@ def store(make_project, tmp_path):
     return tmp_path / "store"
 
 
-@pytest.mark.parametrize("reader", slow_but(["check", "run time"], READERS))
-def test_every_reader_has_a_budget(store, tmp_path, reader):
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_has_a_budget(store, tmp_path, slow, reader):
     """Beyond it, a computed include is an error that says where; what includes nothing is read as it is."""
+    read_all(reader, store, tmp_path, 50_000)
+
+
+def test_the_budget_is_a_matter_of_seconds(store, tmp_path, slow):
+    """All sources together take less than a minute of processor time and 4 GiB with the budget that everybody has."""
+    read_all("check", store, tmp_path)
+
+
+def read_all(reader, store, tmp_path, *budget):
+    """Let one reader read every source in a process of limited time and memory, and look at what it says of each."""
     support = Path(doubling_macros.__file__)
     folder = tmp_path / "read"
     folder.mkdir()
     done = subprocess.run(
-        [sys.executable, support, reader, store, folder],
+        [sys.executable, support, reader, store, folder, *map(str, budget)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(support.parent), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,

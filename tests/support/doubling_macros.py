@@ -1,8 +1,9 @@
 """Sources whose macros double from line to line, and everything that reads sources, one after another in one process.
 
-    python tests/support/doubling_macros.py READER STORE FOLDER
+    python tests/support/doubling_macros.py READER STORE FOLDER [BUDGET]
 
-``STORE`` is that of a module ``k`` whose source has the line of ``MARK``. Each outcome is a line of JSON.
+``STORE`` is that of a module ``k`` whose source has the line of ``MARK``. Each outcome is a line of JSON. ``BUDGET`` is
+how many tokens an include may become, in place of the million that takes two seconds.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from store_damage import patch_source
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
+from hatch_cuda_kernels.includes import computed
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
 BYTES, SECONDS = 4 << 30, 60
@@ -155,4 +157,6 @@ def read_all(reader, store, folder):
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    read_all(sys.argv[1], *(Path(name).absolute() for name in sys.argv[2:]))
+    if sys.argv[4:]:
+        computed._BUDGET = int(sys.argv[4])
+    read_all(sys.argv[1], *(Path(name).absolute() for name in sys.argv[2:4]))
