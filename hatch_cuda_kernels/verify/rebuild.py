@@ -50,8 +50,6 @@ _PACKED: Final = "; its images are right, so the liblzma here may be another one
 
 @dataclass(frozen=True, slots=True)
 class _RebuiltModule:
-    """A module that was compiled again."""
-
     index: ModuleIndex
     entries: tuple[Entry, ...]
     """Its images, in the order of the index."""
@@ -186,7 +184,6 @@ def _no_compiler(error: ToolchainError) -> Problem:
 
 
 def _plan(subject: Subject, index: ModuleIndex) -> list[_Recompile] | Problem:
-    """Return a module's jobs, or why there are none."""
     images = [image for image in subject.module_images(index.module) if image.data is not None]
     recipe = recipe_of(index, index.names)
     try:

@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.verify.subject import Subject, WheelRecord
 
 
-_HEADER: Final = struct.Struct("<4s5H3L2H")
-_ROW: Final = struct.Struct("<4s6H3L5H2L")
+#: What a row of the directory and a local header share, and where it begins in each.
+_FACTS: Final = struct.Struct("<5H3L2H")
+_FACTS_IN_ROW, _FACTS_IN_HEADER = 6, 4
+#: What follows it in a row.
+_ROW_END: Final = struct.Struct("<3H2L")
 _END: Final = struct.Struct("<4s4H2LH")
 _END64: Final = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR: Final = struct.Struct("<4sLQL")
@@ -168,29 +171,29 @@ def _directory(data: mmap.mmap, at: int) -> tuple[_Directory | None, list[str]]:
 def _rows(data: mmap.mmap, directory: _Directory) -> Iterator[_Row]:
     at = directory.start
     while at < directory.end and data[at : at + 4] == _ROW_MARK:
-        fields = _ROW.unpack_from(data, at)
-        needed, *facts = fields[2:10]
-        name_size, extra_size, comment, disk, _, attributes, offset = fields[10:]
-        names = at + _ROW.size
-        name, extra = data[names : names + name_size], data[names + name_size : names + name_size + extra_size]
-        end = names + name_size + extra_size + comment
-        flags, method, time, date, crc, packed, size = facts
-        size, packed, offset = _with_zip64(extra, (size, packed, offset))
-        entry = _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
-        yield _Row(entry, offset, disk, attributes, comment)
-        at = end
+        more = at + _FACTS_IN_ROW + _FACTS.size
+        comment, disk, _, attributes, offset = _ROW_END.unpack_from(data, more)
+        entry, (offset,) = _facts(data, at + _FACTS_IN_ROW, more + _ROW_END.size, offset)
+        at = entry.end + comment
+        yield _Row(entry._replace(end=at), offset, disk, attributes, comment)
 
 
 def _header(data: mmap.mmap, at: int) -> _MemberFacts | None:
     """Return the local header at a place; None where there is none."""
     if data[at : at + 4] != _HEADER_MARK:
         return None
-    _, needed, flags, method, time, date, crc, packed, size, name_size, extra_size = _HEADER.unpack_from(data, at)
-    names = at + _HEADER.size
-    name, extra = data[names : names + name_size], data[names + name_size : names + name_size + extra_size]
-    size, packed = _with_zip64(extra, (size, packed))
-    end = names + name_size + extra_size
-    return _MemberFacts(name, flags, method, time, date, crc, packed, size, needed, extra, end)
+    return _facts(data, at + _FACTS_IN_HEADER, at + _FACTS_IN_HEADER + _FACTS.size)[0]
+
+
+def _facts(data: mmap.mmap, at: int, names: int, *offset: int) -> tuple[_MemberFacts, Sequence[int]]:
+    """Return what an entry says whose name begins at ``names``, and the ``offset``, which a ZIP64 field may replace."""
+    needed, flags, method, time, date, crc, packed, size, name_size, extra_size = _FACTS.unpack_from(data, at)
+    middle, end = names + name_size, names + name_size + extra_size
+    extra = data[middle:end]
+    size, packed, *offset_given = _with_zip64(extra, (size, packed, *offset))
+    return _MemberFacts(
+        data[names:middle], flags, method, time, date, crc, packed, size, needed, extra, end
+    ), offset_given
 
 
 def _with_zip64(extra: bytes, numbers: tuple[int, ...]) -> tuple[int, ...]:
