@@ -18,7 +18,6 @@ from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, cho
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, library_kind
 from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError, Problem
 from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.manifest import suggest
 from hatch_cuda_kernels.names import base_name, placeholders
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
@@ -263,6 +262,8 @@ def _unknown(stated: StatedRule, declared: Declared) -> Problem:
     name = base_name(stated.rule.kernel).rpartition("::")[2]
     if name in declared.names:
         return Problem(f"{name!r} is declared with different numbers of parameters", "rename one of them", stated.where)
+    from hatch_cuda_kernels.manifest import suggest  # needs yaml, which verify does without
+
     message = f"no kernel {name!r} is declared in the sources{suggest(name, declared.names)}"
     return Problem(message, "list a source that declares it", stated.where)
 

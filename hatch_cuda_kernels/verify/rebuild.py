@@ -19,7 +19,6 @@ from hatch_cuda_kernels.compiler.toolchain import (
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, Problem, StoreError, ToolchainError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.plan import lay_out_jobs
-from hatch_cuda_kernels.pool import choose_executor, compile_on
 from hatch_cuda_kernels.store import (
     DIGESTS_FILE,
     PACK_FILE,
@@ -247,6 +246,8 @@ def _compile(plan: list[_Recompile]) -> dict[int, Compiled | Exception]:
 
 
 def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
+    from hatch_cuda_kernels.pool import choose_executor, compile_on  # needs NVRTC, which the other checks do without
+
     names = {id(job): name for name, job in jobs.items()}
     with closing(compile_on(choose_executor(), [*jobs.values()])) as done:
         return {names[id(job)]: outcome for job, outcome in done}
