@@ -107,7 +107,9 @@ def test_environment_says_where_and_how_large(tmp_path, monkeypatch):
     assert open_cache().max_bytes == 2 << 30
 
 
-@pytest.mark.parametrize("cap", ["1 GB x", "0", "0MB", "-1", "1e9", "1_000", "\u0661", "9" * 19, "9" * 5000, "\x1b[31m", " 5"])
+@pytest.mark.parametrize(
+    "cap", ["1 GB x", "0", "0MB", "-1", "1e9", "1_000", "\u0661", "9" * 19, "9" * 5000, "\x1b[31m", " 5"]
+)
 def test_a_cap_that_is_not_a_size_is_an_error(monkeypatch, cap):
     """It says what to write, in a line of reasonable length."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_MAX_BYTES", cap)

@@ -12,7 +12,7 @@ from runpy import run_path
 
 import pytest
 from browser import open_browser
-from doc_blocks import DOCS, README, ROOT, blocks_of
+from doc_blocks import DOCS, README, ROOT, blocks_of, write
 
 import hatch_cuda_kernels
 
@@ -146,13 +146,24 @@ def test_the_navigation_links_the_repository(label, monkeypatch):
     assert "Source code <https://example.org/code>" in navigation(index)
 
 
+#: A site whose tutorial has two broken links.
+PAGES = {
+    "index": "# Pages\n\n## Use\n\n- [Tutorial](tutorial.md)\n- [Edit](howto/edit.md)\n",
+    "tutorial": "# Tutorial\n\n[x](nowhere.md)\n\n[x](howto/edit.md#no-such-heading)\n\n[x](howto/edit.md#by-hand)\n",
+    "howto/edit": "# Edit\n\n## By hand\n\n[x](../tutorial.md)\n",
+}
+
+
 def test_a_broken_link_fails_the_build(build, tmp_path):
     """A page that is not there is an error, and so is a heading that is not; nothing else is."""
-    shutil.copytree(DOCS, tmp_path / "docs")
-    shutil.copy(README, tmp_path)
-    with (tmp_path / "docs" / "tutorial.md").open("a") as page:
-        page.write("\n[x](nowhere.md)\n\n[x](howto/editable.md#no-such-heading)\n")
-    done = build(tmp_path / "docs", tmp_path / "site")
+    docs = tmp_path / "docs"
+    for name in ("static", "tools"):
+        shutil.copytree(DOCS / name, docs / name)
+    shutil.copy(DOCS / "conf.py", docs)
+    plain = re.sub(r"!?\[([^\]]*)\]\([^)]+\)|(?s:<picture>.*?</picture>)", r"\1", README.read_text())
+    for name, text in {"../README": plain, **PAGES}.items():
+        write(docs / f"{name}.md", text)
+    done = build(docs, tmp_path / "site")
     assert done.returncode != 0
     told = re.findall(r"(\S+)\.md:\d+: WARNING: .*'([^']+)' \[", done.stderr)
     pages = {(Path(page).name, missing) for page, missing in told}

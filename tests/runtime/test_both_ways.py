@@ -13,7 +13,7 @@ from launch_fuzz import STEPS, compare
 
 HERE = Path(__file__).parent
 #: ``tests/support/launch_fuzz.py`` takes more of them by hand.
-SECONDS = 15
+SECONDS = 5
 
 
 def test_random_launches_are_the_same(compiled):
