@@ -44,6 +44,7 @@ from hatch_cuda_kernels.scaffold.templates import (
     fill_template,
     ignore_store,
     read_text,
+    template,
     write_missing,
 )
 from hatch_cuda_kernels.store import STORE_FOLDER
@@ -245,30 +246,6 @@ def _build() -> str:
 SETUP_FILES: Final = ("setup.py", "setup.cfg")
 _PAGE: Final = documentation("howto/other-build-systems")
 
-_SETUP_PY: Final = '''\
-"""Adds the kernels to what setuptools builds; all else is in pyproject.toml."""
-
-from pathlib import Path
-
-from hatch_cuda_kernels import build_kernels
-from setuptools import setup
-from setuptools.command.build_py import build_py
-
-
-class BuildWithKernels(build_py):
-    """Puts the kernels beside the modules: into the wheel, or for an editable install into the source tree."""
-
-    def run(self):
-        """Build the kernels, then the modules."""
-        package = Path("SRC" if self.editable_mode else self.build_lib, *"PACKAGE".split("."))
-        package.mkdir(parents=True, exist_ok=True)
-        print(build_kernels("kernels.yaml", package, editable=self.editable_mode))
-        super().run()
-
-
-setup(cmdclass={"build_py": BuildWithKernels})
-'''
-
 
 class _Step(NamedTuple):
     """One thing that is left to do."""
@@ -315,7 +292,7 @@ _BACKENDS: Final[dict[str, _Backend]] = {
                 "MANIFEST.in",
             ),
         ),
-        files={"setup.py": _SETUP_PY, "MANIFEST.in": "SHIPPED\n"},
+        files={"setup.py": template("setup.py"), "MANIFEST.in": "SHIPPED\n"},
         watched=("setup.py", "setup.cfg"),
     ),
     "scikit_build_core": _Backend(
