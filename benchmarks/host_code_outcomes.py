@@ -24,7 +24,7 @@ from drawn import drawn, options_of, source_parser
 from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.options import HostCode
+from hatch_cuda_kernels.options import HostCode, override_options
 
 if TYPE_CHECKING:
     from sources import Repository
@@ -56,7 +56,7 @@ def outcomes(entry: Repository, root: Path, source: str) -> dict[str, tuple[str,
     options = options_of(entry, root, source)
     found = {}
     for code in (HostCode.AUTO, HostCode.DROP):
-        recipe = Recipe(module="source", sources=(source,), options=options.override(host_code=code))
+        recipe = Recipe(module="source", sources=(source,), options=override_options(options, host_code=code))
         start = time.process_time()
         try:
             shown = repr(read_recipe(recipe, root, clocks=True).units)

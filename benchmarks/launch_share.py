@@ -190,13 +190,13 @@ def add_peers(names: dict[str, object]) -> bool:
 
     kernel, device = names["kernel"], Device()
     device.set_current()
-    slot = Slot(kernel.signature.layout.size)
+    slot = Slot(kernel._launches.signature.layout.size)
     names |= {
         "launch": launch, "core_stream": device.default_stream, "core_config": LaunchConfig(grid=4, block=256),
         "core_kernel": kernel.as_cuda_core(), "int32": np.int32, "float32": np.float32,
         "typed": [names["y"].data_ptr(), names["x"].data_ptr(), np.int32(1000), np.float32(2)],
-        "cu_launch": driver.cuLaunchKernelEx, "config": driver.CUlaunchConfig(), "function": kernel.loaded().function,
-        "slot": slot, "extra": slot.extra,
+        "cu_launch": driver.cuLaunchKernelEx, "config": driver.CUlaunchConfig(), "slot": slot, "extra": slot.extra,
+        "function": kernel._launches.loaded().function,
     }  # fmt: skip
     return True
 

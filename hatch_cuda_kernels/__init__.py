@@ -5,67 +5,43 @@ Names are loaded on first use: importing the package loads no CUDA library, no y
 
 from __future__ import annotations
 
+from hatch_cuda_kernels.doors import lazy
+
 #: Set here, because importing typing would take most of this import's time; type checkers know the name.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.arch import ComputeCapability, SmArch
-    from hatch_cuda_kernels.build import BuildReport, build_kernels
-    from hatch_cuda_kernels.errors import (
-        ArgumentError,
-        BuildError,
-        CompileError,
-        DriverError,
-        HatchCudaKernelsError,
-        ImageRefusedError,
-        InputError,
-        KernelNotFoundError,
-        LaunchError,
-        ManifestError,
-        NoImageError,
-        ReentryError,
-        StaleKernelError,
-        StoreError,
-        ToolchainError,
-    )
-    from hatch_cuda_kernels.image import Candidate, Image
-    from hatch_cuda_kernels.load import Store, open_store
-    from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions
-    from hatch_cuda_kernels.runtime import DriverCacheSettings, configure_driver_cache
-    from hatch_cuda_kernels.runtime.ladder import Explanation
-    from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, TensorMap, tensor_map
-    from hatch_cuda_kernels.standalone import CompiledSource, compile_async, compile_to_cubin, compile_to_ptx
+    from hatch_cuda_kernels.arch import *
+    from hatch_cuda_kernels.build import *
+    from hatch_cuda_kernels.errors import *
+    from hatch_cuda_kernels.image import *
+    from hatch_cuda_kernels.load import *
+    from hatch_cuda_kernels.options import *
+    from hatch_cuda_kernels.runtime import *
+    from hatch_cuda_kernels.runtime.ladder import *
+    from hatch_cuda_kernels.runtime.launch import *
+    from hatch_cuda_kernels.standalone import *
 
 __version__: str
 
-_HOMES = {
-    "arch": ("ComputeCapability", "SmArch"),
-    "errors": (
-        "ArgumentError",
-        "BuildError",
-        "CompileError",
-        "DriverError",
-        "HatchCudaKernelsError",
-        "ImageRefusedError",
-        "InputError",
-        "KernelNotFoundError",
-        "LaunchError",
-        "ManifestError",
-        "NoImageError",
-        "ReentryError",
-        "StaleKernelError",
-        "StoreError",
-        "ToolchainError",
-    ),
-    "image": ("Candidate", "Image"),
-    "options": ("CppStd", "HostCode", "NvrtcOptions"),
-    "build": ("BuildReport", "build_kernels"),
-    "load": ("Store", "open_store"),
-    "runtime": ("DriverCacheSettings", "configure_driver_cache"),
-    "runtime.ladder": ("Explanation",),
-    "runtime.launch": ("GlobalVariable", "Kernel", "TensorMap", "tensor_map"),
-    "standalone": ("CompiledSource", "compile_async", "compile_to_cubin", "compile_to_ptx"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_find = lazy(
+    __name__,
+    {
+        "arch": "ComputeCapability SmArch",
+        "errors": (
+            "ArgumentError BuildError CompileError DriverError HatchCudaKernelsError ImageRefusedError InputError "
+            "KernelNotFoundError LaunchError ManifestError NoImageError ReentryError StaleKernelError StoreError "
+            "ToolchainError"
+        ),
+        "image": "Candidate Image",
+        "options": "CppStd HostCode NvrtcOptions",
+        "build": "BuildReport build_kernels",
+        "load": "Store open_store",
+        "runtime": "DriverCacheSettings InstanceInfo KernelStats WarmUp configure_driver_cache",
+        "runtime.ladder": "Explanation",
+        "runtime.launch": "GlobalVariable Kernel KernelAttributes Occupancy TensorMap tensor_map",
+        "standalone": "CompiledSource compile_async compile_to_cubin compile_to_ptx",
+    },
+)
 
 __all__ = [
     "ArgumentError",
@@ -85,12 +61,16 @@ __all__ = [
     "Image",
     "ImageRefusedError",
     "InputError",
+    "InstanceInfo",
     "Kernel",
+    "KernelAttributes",
     "KernelNotFoundError",
+    "KernelStats",
     "LaunchError",
     "ManifestError",
     "NoImageError",
     "NvrtcOptions",
+    "Occupancy",
     "ReentryError",
     "SmArch",
     "StaleKernelError",
@@ -98,6 +78,7 @@ __all__ = [
     "StoreError",
     "TensorMap",
     "ToolchainError",
+    "WarmUp",
     "build_kernels",
     "compile_async",
     "compile_to_cubin",
@@ -109,15 +90,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        value: object = _version()
-    elif name in _HOME_OF:
-        from importlib import import_module  # keeps the import of the package itself bare
-
-        value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
+    value = globals()[name] = _version() if name == "__version__" else _find(name)
     return value
 
 

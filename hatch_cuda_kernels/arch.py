@@ -157,18 +157,19 @@ class SmArch(NamedTuple):
             return f"integrated (Tegra) parts take exact CUBINs only ({self.capability} is not {device})"
         return None
 
-    def preference(self, capability: tuple[int, int]) -> tuple[int, int]:
-        """Sort key, best first, among images of one kind that may run: ``a``, exact, ``f``, then highest base."""
-        if self.suffix == "a":
-            rank = 0
-        elif self.capability == capability:
-            rank = 1 if not self.suffix else 2
-        else:
-            rank = 2 if self.suffix else 3
-        return rank, -self.number
-
     def __str__(self) -> str:
         return f"{'compute' if self.virtual else 'sm'}_{self.number}{self.suffix}"
+
+
+def preference(arch: SmArch, capability: tuple[int, int]) -> tuple[int, int]:
+    """Return what sorts images of one kind that may run, best first: ``a``, exact, ``f``, then the highest base."""
+    if arch.suffix == "a":
+        rank = 0
+    elif arch.capability == capability:
+        rank = 1 if not arch.suffix else 2
+    else:
+        rank = 2 if arch.suffix else 3
+    return rank, -arch.number
 
 
 def known_archs(release: tuple[int, int], *, virtual: bool = False) -> tuple[SmArch, ...]:

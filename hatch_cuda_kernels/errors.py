@@ -80,36 +80,14 @@ class CompileError(HatchCudaKernelsError):
         self.log = log
         self.flags = tuple(flags)
         self.bad_names = tuple(bad_names)
-        self.faults = tuple(map(_without_archs, faults))
+        self.faults: tuple[str, ...] = ()
+        if faults:
+            from hatch_cuda_kernels.names import spelled_without_archs  # most processes see no such error
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_compile_error, (
-            self.module,
-            self.arch,
-            self.message,
-            self.log,
-            self.flags,
-            self.bad_names,
-            self.faults,
-        )
+            self.faults = tuple(map(spelled_without_archs, faults))
 
     def __str__(self) -> str:
-        return f"module {self.module!r} for {self.arch}: {self.details()}"
-
-    def details(self, whole: str = "the error's 'log'") -> str:
-        """Return what is wrong in at most 20 lines. If there is more, ``whole`` says where the whole log is."""
-        if self.bad_names and self.faults:
-            named = [f"{name!r}: {fault}" for name, fault in zip(self.bad_names, self.faults, strict=False)]
-            shown, left, what = named[:_MOST_NAMES], len(named) - _MOST_NAMES, "name"
-        elif self.faults:
-            shown, left, what = list(self.faults[:_MOST_FAULTS]), len(self.faults) - _MOST_FAULTS, "error"
-        else:
-            lines = [f"  | {line}" for line in self.log.splitlines()]
-            shown, left, what = lines[:_MOST_LINES], len(lines) - _MOST_LINES, "line"
-        parts = [self.message, *shown]
-        parts += [f"and {left} more {what}{'s' if left > 1 else ''}: see {whole}"] if left > 0 else []
-        parts += [f"options: {' '.join(self.flags)}"] if self.flags else []
-        return "\n".join(parts)
+        return f"module {self.module!r} for {self.arch}: {error_details(self)}"
 
 
 #: How much of a log is shown.
@@ -118,23 +96,20 @@ _MOST_NAMES: Final = 8
 _MOST_LINES: Final = 12
 
 
-def _without_archs(fault: str) -> str:
-    """Return an error as it is for every architecture, and as sources spell names."""
-    from hatch_cuda_kernels.names import spelled_without_archs  # most processes see no such error
-
-    return spelled_without_archs(fault)
-
-
-def _rebuild_compile_error(
-    module: str,
-    arch: str,
-    message: str,
-    log: str,
-    flags: Sequence[str],
-    bad_names: Sequence[str],
-    faults: Sequence[str] = (),
-) -> CompileError:
-    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names, faults=faults)
+def error_details(error: CompileError, whole: str = "the error's 'log'") -> str:
+    """Return what is wrong in at most 20 lines. If there is more, ``whole`` says where the whole log is."""
+    if error.bad_names and error.faults:
+        lines = [f"{name!r}: {fault}" for name, fault in zip(error.bad_names, error.faults, strict=False)]
+        most, what = _MOST_NAMES, "name"
+    elif error.faults:
+        lines, most, what = [*error.faults], _MOST_FAULTS, "error"
+    else:
+        lines, most, what = [f"  | {line}" for line in error.log.splitlines()], _MOST_LINES, "line"
+    left = len(lines) - most
+    parts = [error.message, *lines[:most]]
+    parts += [f"and {left} more {what}{'s' if left > 1 else ''}: see {whole}"] if left > 0 else []
+    parts += [f"options: {' '.join(error.flags)}"] if error.flags else []
+    return "\n".join(parts)
 
 
 class BuildError(HatchCudaKernelsError):

@@ -85,10 +85,6 @@ class Candidate(NamedTuple):
     def __reduce__(self) -> tuple[Any, ...]:
         return Candidate, self[:5]
 
-    def refuse(self, reason: str) -> Candidate:
-        """Return the same candidate, refused."""
-        return Candidate(self.origin, self.arch, self.kind, accepted=False, reason=reason)
-
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
         return {

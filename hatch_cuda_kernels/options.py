@@ -244,106 +244,108 @@ class NvrtcOptions:
     cut as with drop.
     """
 
-    @property
-    def cuts_host_code(self) -> bool:
-        """Whether NVRTC is shown sources without the bodies and values of host code."""
-        return self.asks_for_cut or (self.host_code is HostCode.AUTO and not self.default_device)
 
-    @property
-    def asks_for_cut(self) -> bool:
-        """Whether the user asked for the cut, so that a build need not report it."""
-        return self.host_code is HostCode.DROP or bool(self.host_only)
+def cuts_host_code(options: NvrtcOptions) -> bool:
+    """Whether NVRTC is shown sources without the bodies and values of host code."""
+    return asks_for_cut(options) or (options.host_code is HostCode.AUTO and not options.default_device)
 
-    def flags(self) -> tuple[str, ...]:
-        """Return NVRTC's flags, in canonical order; architecture, includes and determinism flags are not among them."""
-        flags = [f"--std={self.std}"]
-        if self.use_fast_math:
-            flags.append("--use_fast_math")
-        flags += [
-            f"--{flag}={'true' if value else 'false'}"
-            for flag, value in (
-                ("ftz", self.ftz),
-                ("prec-div", self.prec_div),
-                ("prec-sqrt", self.prec_sqrt),
-                ("fmad", self.fma),
-            )
-            if value is not None
+
+def asks_for_cut(options: NvrtcOptions) -> bool:
+    """Whether the user asked for the cut, so that a build need not report it."""
+    return options.host_code is HostCode.DROP or bool(options.host_only)
+
+
+def nvrtc_flags(options: NvrtcOptions) -> tuple[str, ...]:
+    """Return NVRTC's flags, in canonical order; architecture, includes and determinism flags are not among them."""
+    flags = [f"--std={options.std}"]
+    if options.use_fast_math:
+        flags.append("--use_fast_math")
+    flags += [
+        f"--{flag}={'true' if value else 'false'}"
+        for flag, value in (
+            ("ftz", options.ftz),
+            ("prec-div", options.prec_div),
+            ("prec-sqrt", options.prec_sqrt),
+            ("fmad", options.fma),
+        )
+        if value is not None
+    ]
+    if options.maxrregcount is not None:
+        flags.append(f"--maxrregcount={options.maxrregcount}")
+    switches = ("-lineinfo", options.lineinfo), ("-G", options.debug), ("-dlto", options.lto)
+    flags += [flag for flag, on in (*switches, ("-default-device", options.default_device)) if on]
+    flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in options.define]
+    return (*flags, *options.extra)
+
+
+def canonical_options(options: NvrtcOptions) -> dict[str, Any]:
+    """Return JSON data that is equal for equal options and leaves out what has its default value."""
+    return {
+        name: [list(pair) for pair in value] if name == "define" else _plain(value)
+        for name, default in _DEFAULTS.items()
+        if (value := getattr(options, name)) != default
+    }
+
+
+def option_conflicts(options: NvrtcOptions, *, front_end: str = "per-arch") -> list[str]:
+    """Return which options contradict each other, or would not reach every image."""
+    found = []
+    if options.host_only and options.host_code is HostCode.KEEP:
+        found.append("host_only names what NVRTC is not shown, and host_code: keep shows it all; state one of them")
+    lto = options.lto or front_end == "lto"
+    route = "lto: true" if options.lto else f"front_end: {front_end}"
+    if options.debug and (lto or front_end != "per-arch"):
+        found.append(f"debug: true asks for unoptimized code, and {route} optimizes; leave one of them out")
+    if lto:
+        found += [
+            f"extra: {flag} acts while NVRTC optimizes, and with {route} nvJitLink does that; leave one of them out"
+            for flag in optimizer_flags(options.extra)
         ]
-        if self.maxrregcount is not None:
-            flags.append(f"--maxrregcount={self.maxrregcount}")
-        switches = ("-lineinfo", self.lineinfo), ("-G", self.debug), ("-dlto", self.lto)
-        flags += [flag for flag, on in (*switches, ("-default-device", self.default_device)) if on]
-        flags += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in self.define]
-        return (*flags, *self.extra)
+    return found
 
-    def canonical(self) -> dict[str, Any]:
-        """Return JSON data that is equal for equal options and leaves out what has its default value."""
-        return {
-            name: [list(pair) for pair in value] if name == "define" else _plain(value)
-            for name, default in _DEFAULTS.items()
-            if (value := getattr(self, name)) != default
-        }
 
-    def conflicts(self, *, front_end: str = "per-arch") -> list[str]:
-        """Return which options contradict each other, or would not reach every image."""
-        found = []
-        if self.host_only and self.host_code is HostCode.KEEP:
-            found.append("host_only names what NVRTC is not shown, and host_code: keep shows it all; state one of them")
-        lto = self.lto or front_end == "lto"
-        route = "lto: true" if self.lto else f"front_end: {front_end}"
-        if self.debug and (lto or front_end != "per-arch"):
-            found.append(f"debug: true asks for unoptimized code, and {route} optimizes; leave one of them out")
-        if lto:
-            found += [
-                f"extra: {flag} acts while NVRTC optimizes, and with {route} nvJitLink does that; leave one of them out"
-                for flag in optimizer_flags(self.extra)
-            ]
-        return found
+def options_from(data: dict[str, Any]) -> NvrtcOptions:
+    """Read what ``canonical_options`` gave. Raises TypeError for an unknown name, ValueError for a wrong value."""
+    check_shape(data, {f"{name}?": _shape_of(name) for name in _DEFAULTS})
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    if "define" in values:
+        values["define"] = tuple((name, text) for name, text in values["define"])
+    values |= {name: kind(values[name]) for name, kind in _ENUMS.items() if name in values}
+    refusal = next(filter(None, map(extra_refusal, values.get("extra", ()))), None)
+    if refusal is not None:
+        message = f"extra: {refusal}"
+        raise ValueError(message)
+    return NvrtcOptions(**values)
 
-    @classmethod
-    def from_canonical(cls, data: dict[str, Any]) -> NvrtcOptions:
-        """Read what ``canonical`` wrote. Raises TypeError for an unknown name, ValueError for a wrong value."""
-        check_shape(data, {f"{name}?": _shape_of(name) for name in _DEFAULTS})
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
-        }
-        if "define" in values:
-            values["define"] = tuple((name, text) for name, text in values["define"])
-        values |= {name: kind(values[name]) for name, kind in _ENUMS.items() if name in values}
-        refusal = next(filter(None, map(extra_refusal, values.get("extra", ()))), None)
-        if refusal is not None:
-            message = f"extra: {refusal}"
-            raise ValueError(message)
-        return cls(**values)
 
-    @classmethod
-    def of(cls, given: object) -> NvrtcOptions:
-        """Return the options that a caller gives: an NvrtcOptions, a dict of some of them, or None.
+def options_of(given: object) -> NvrtcOptions:
+    """Return the options that a caller gives: an NvrtcOptions, a dict of some of them, or None.
 
-        Raises TypeError for anything else, an unknown name, or a value of the wrong type; it says what is allowed.
-        """
-        if given is None:
-            return cls()
-        values: dict[str, Any]
-        if isinstance(given, Mapping):
-            values = dict(given)
-        elif isinstance(given, cls):
-            values = {name: value for name, default in _DEFAULTS.items() if (value := getattr(given, name)) != default}
-        else:
-            message = f"options takes an NvrtcOptions or a dict such as {{'use_fast_math': True}}, not {given!r}"
-            raise TypeError(message)
-        unknown = next((name for name in values if name not in _DEFAULTS), None)
-        if unknown is not None:
-            message = f"options: there is no option {unknown!r}; there are {', '.join(_DEFAULTS)}"
-            raise TypeError(message)
-        return cls(**{name: _converted_value(name, value) for name, value in values.items()})
+    Raises TypeError for anything else, an unknown name, or a value of the wrong type; it says what is allowed.
+    """
+    if given is None:
+        return NvrtcOptions()
+    values: dict[str, Any]
+    if isinstance(given, Mapping):
+        values = dict(given)
+    elif isinstance(given, NvrtcOptions):
+        values = {name: value for name, default in _DEFAULTS.items() if (value := getattr(given, name)) != default}
+    else:
+        message = f"options takes an NvrtcOptions or a dict such as {{'use_fast_math': True}}, not {given!r}"
+        raise TypeError(message)
+    unknown = next((name for name in values if name not in _DEFAULTS), None)
+    if unknown is not None:
+        message = f"options: there is no option {unknown!r}; there are {', '.join(_DEFAULTS)}"
+        raise TypeError(message)
+    return NvrtcOptions(**{name: _converted_value(name, value) for name, value in values.items()})
 
-    def override(self, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
-        """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
-        if "define" in changes:
-            merged = {macro_name(macro[0]): macro for macro in (*self.define, *changes["define"])}
-            changes["define"] = tuple(merged.values())
-        return replace(self, **changes)
+
+def override_options(options: NvrtcOptions, **changes: Any) -> NvrtcOptions:  # values are checked by the manifest
+    """Return a copy with some options replaced; ``define`` is merged name by name, the later value wins."""
+    if "define" in changes:
+        merged = {macro_name(macro[0]): macro for macro in (*options.define, *changes["define"])}
+        changes["define"] = tuple(merged.values())
+    return replace(options, **changes)
 
 
 def _converted_value(name: str, value: Any) -> Any:

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundEr
 from hatch_cuda_kernels.image import Image, Kind
 from hatch_cuda_kernels.includes import Project, normalize
 from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal
+from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal, option_conflicts, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ _KINDS: Final[tuple[Kind, ...]] = ("cubin", "ptx")
 _KINDS_OF_LTO: Final[tuple[Kind, ...]] = (*_KINDS, "ltoir")
 #: The folder that headers given as text seem to be in: searched before the include folders, and next to no file.
 _GIVEN: Final = ".given"
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class _CompiledFields(NamedTuple):
@@ -83,7 +83,7 @@ class CompiledSource(_CompiledFields):
 
     def _load(self, symbol: Symbol, context_id: int) -> Kernel:
         from hatch_cuda_kernels.driver import current_context_id
-        from hatch_cuda_kernels.runtime.launch import Kernel, load_image
+        from hatch_cuda_kernels.runtime.launch import Kernel, launches_of, load_image
 
         image = self._loadable
 
@@ -94,7 +94,7 @@ class CompiledSource(_CompiledFields):
             return load_image(image, symbol, "stand-alone")
 
         kernel = Kernel(symbol.name, load)
-        kernel.loaded()
+        launches_of(kernel).loaded()
         return kernel
 
     @cached_property
@@ -207,7 +207,7 @@ class _SourceRequest(NamedTuple):
         (unit,) = self.recipe.units(sources)
         return self.recipe.compile_job(unit, self.arch, (self.kind,))
 
-    def _reading(self, read: Callable[..., T]) -> T:
+    def _reading(self, read: Callable[..., _T]) -> _T:
         """Return what a reader gives of the text, which sees the headers that are given, and those below the root."""
         given = {f"{_GIVEN}/{name}": text for name, text in self.headers.items()}
         include = [*([_GIVEN] if given else []), *self.recipe.options.include]
@@ -258,13 +258,13 @@ def _request(
     source: object, kind: object, arch: object, options: object, names: object, headers: object, root: object
 ) -> tuple[_SourceRequest, SourceSet]:
     """Return what a caller asks for, and its sources. Raises TypeError or InputError, which say what is taken."""
-    parsed, taken = _arch(arch), NvrtcOptions.of(options)
+    parsed, taken = _arch(arch), options_of(options)
     kinds = _KINDS_OF_LTO if taken.lto else _KINDS
     if kind not in kinds:
         route = "with" if taken.lto else "without"
         raise InputError(f"kind is {' or '.join(map(repr, kinds))} {route} the option lto, not {kind!r}")
     refusals = [refusal for flag in taken.extra if (refusal := extra_refusal(flag)) is not None]
-    refusals += taken.conflicts()
+    refusals += option_conflicts(taken)
     if refusals:
         raise InputError("; ".join(refusals))
     recipe = Recipe(module=_MODULE, sources=(f"{_MODULE}.cu",), options=taken, names=_names(names))

@@ -7,18 +7,24 @@ from typing_extensions import Buffer, Unpack
 
 from hatch_cuda_kernels.environment import Policy
 from hatch_cuda_kernels.load import Store
+from hatch_cuda_kernels.operators.jax import CallOptions, JaxCall
+from hatch_cuda_kernels.operators.torch import TorchOperators, TorchOptions
 from hatch_cuda_kernels.runtime.launch import Dim, GlobalVariable, Kernel, LaunchOptions
 
 __all__ = [
+    "CallOptions",
     "DeviceArray",
     "Dim",
     "GlobalVariable",
+    "JaxCall",
     "Kernel",
     "LaunchOptions",
     "Policy",
     "Shape",
     "Store",
     "Struct",
+    "TorchOperators",
+    "TorchOptions",
     "TypedKernel",
 ]
 

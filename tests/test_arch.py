@@ -7,6 +7,7 @@ from hatch_cuda_kernels.arch import (
     SmArch,
     cuda_release_for_arch,
     known_archs,
+    preference,
     ptx_isa_of_driver,
 )
 
@@ -69,7 +70,7 @@ def test_runs_on(arch, device, runs):
 def test_preference_puts_the_most_specific_first():
     """Among images that run on 10.3: exact ``a``, exact, family, then the highest older minor."""
     texts = ["sm_100", "sm_103a", "sm_100f", "sm_103"]
-    ranked = sorted(map(SmArch.parse, texts), key=lambda arch: arch.preference((10, 3)))
+    ranked = sorted(map(SmArch.parse, texts), key=lambda arch: preference(arch, (10, 3)))
     assert list(map(str, ranked)) == ["sm_103a", "sm_103", "sm_100f", "sm_100"]
 
 

@@ -2,7 +2,14 @@
 
 from dataclasses import fields
 
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+from hatch_cuda_kernels.options import (
+    CppStd,
+    NvrtcOptions,
+    canonical_options,
+    nvrtc_flags,
+    options_from,
+    override_options,
+)
 
 
 def test_flags_are_nvrtcs_spelling_in_canonical_order():
@@ -21,7 +28,7 @@ def test_flags_are_nvrtcs_spelling_in_canonical_order():
         lineinfo=True,
         lto=True,
     )
-    assert options.flags() == (
+    assert nvrtc_flags(options) == (
         "--std=c++20",
         "--use_fast_math",
         "--ftz=true",
@@ -40,7 +47,7 @@ def test_flags_are_nvrtcs_spelling_in_canonical_order():
 
 def test_defaults_are_not_in_the_canonical_form():
     """An explicit default equals an unset option."""
-    assert NvrtcOptions(std=CppStd.CPP17, use_fast_math=False).canonical() == {}
+    assert canonical_options(NvrtcOptions(std=CppStd.CPP17, use_fast_math=False)) == {}
 
 
 def test_canonical_form_survives_json():
@@ -50,13 +57,13 @@ def test_canonical_form_survives_json():
     options = NvrtcOptions(
         std=CppStd.CPP20, ftz=False, define=(("A", "x"), ("B", None)), include=("inc",), extra=("-w",)
     )
-    assert NvrtcOptions.from_canonical(json.loads(json.dumps(options.canonical()))) == options
+    assert options_from(json.loads(json.dumps(canonical_options(options)))) == options
 
 
 def test_define_order_is_kept_and_override_merges_by_name():
     """A module's macro replaces the top-level one in place; new ones follow."""
     base = NvrtcOptions(define=(("A", "1"), ("B", "2")), include=("inc",))
-    changed = base.override(define=(("C", "3"), ("A", "9")), include=("other",))
+    changed = override_options(base, define=(("C", "3"), ("A", "9")), include=("other",))
     assert changed.define == (("A", "9"), ("B", "2"), ("C", "3"))
     assert changed.include == ("other",)
 
@@ -70,5 +77,5 @@ def test_every_option_changes_flags_or_headers():
     }  # fmt: skip
     texts = {"include", "pre_include", "standard_headers", "host_code", "host_only"}
     assert samples.keys() | texts == {field.name for field in fields(NvrtcOptions)}
-    plain = NvrtcOptions().flags()
-    assert all(NvrtcOptions(**{name: value}).flags() != plain for name, value in samples.items())
+    plain = nvrtc_flags(NvrtcOptions())
+    assert all(nvrtc_flags(NvrtcOptions(**{name: value})) != plain for name, value in samples.items())

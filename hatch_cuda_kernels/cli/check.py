@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
 from hatch_cuda_kernels.cli.parser import add_manifest, manifest_path
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.options import asks_for_cut
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     stubs = _stubs(manifest, plan, toolchain, fresh)
     notes = describe_plan(plan)
     changes = changed_code(plan)
-    asked = {module.name for module in manifest.modules if module.options.asks_for_cut}
+    asked = {module.name for module in manifest.modules if asks_for_cut(module.options)}
     problems, warnings = _problems_and_warnings(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)

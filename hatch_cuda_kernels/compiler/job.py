@@ -18,6 +18,7 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, lib
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
 from hatch_cuda_kernels.libraries import defines_constants
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
+from hatch_cuda_kernels.options import asks_for_cut, canonical_options, override_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -152,7 +153,7 @@ class CompileJob:
         toolchain = self.toolchain(toolchain)
         return cache_key(
             source_sha256=self.program.sha256,
-            options=self.options.canonical(),
+            options=canonical_options(self.options),
             arch=self.image_arch(kind),
             kind=kind,
             names=self.names,
@@ -384,7 +385,7 @@ class Recipe:
 
     def cut_sentence(self, sources: SourceSet) -> str:
         """Return the sentence that says where host code is cut without being asked; empty where none is."""
-        if self.options.asks_for_cut or not sources.changes:
+        if asks_for_cut(self.options) or not sources.changes:
             return ""
         return f"module {listed_module(self.module)!r}: {cut_sentence(sources.changes, self.sources)}"
 
@@ -460,4 +461,4 @@ class Recipe:
 
     def with_lto(self) -> Recipe:
         """Return the recipe of LTO-IR in place of machine code."""
-        return replace(self, options=self.options.override(lto=True))
+        return replace(self, options=override_options(self.options, lto=True))

@@ -34,7 +34,7 @@ def cache_key(
 ) -> str:
     """Return the sha256, in hex, that names an image in the disk cache.
 
-    ``options`` are ``NvrtcOptions.canonical()``. ``names`` are the name expressions of kernels and ``variables`` those
+    ``options`` are what ``canonical_options`` gives. ``names`` are the name expressions of kernels, ``variables`` those
     that the host sets, in any order. ``toolchain`` is ``Toolchain.key_part``, of what has a part in the image. PTX that
     nothing has finished yet (``finisher``) never stands for one that is proven. No path, time, user or driver enters.
     """

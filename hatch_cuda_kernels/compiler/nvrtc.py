@@ -40,6 +40,7 @@ from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, 
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.libraries import renamed_functions
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
+from hatch_cuda_kernels.options import nvrtc_flags
 from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.threads import interruptible
 
@@ -204,7 +205,7 @@ def _relocatable(source: str, headers: Sequence[tuple[str, str]], job: CompileJo
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     """Return every flag NVRTC gets for this job, in order."""
     only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
-    flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *telling_flags(job.options.flags())]
+    flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *telling_flags(nvrtc_flags(job.options))]
     flags += [] if job.kinds else ["--fdevice-syntax-only"]
     if job.program.default_device and not job.options.default_device:
         flags.append("-default-device")

@@ -15,6 +15,7 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space import UNMARKED, Place, SourceSet, as_device_pass, blame, cut_closure
 from hatch_cuda_kernels.includes import Project, implied_headers, read_closure, with_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.options import cuts_host_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -117,7 +118,7 @@ def further_levels(
     Then the faults of the error are at their places in the files as they are written. All but the error is as for
     ``read_recipe``, whose outcome ``sources`` are.
     """
-    if not recipe.options.cuts_host_code:
+    if not cuts_host_code(recipe.options):
         return None
     errors = [found for found in parse_log(error.log) if found.severity != "warning"]
     project = project or Project(root)

@@ -88,7 +88,7 @@ def cut(
     return _Cutter([*readings], parts, levels, lambda_marks).cut()
 
 
-class _Notes:
+class _ReadingNotes:
     """What the declarations of a reading say of themselves, whatever else is read with it."""
 
     def __init__(self, reading: Reading) -> None:
@@ -159,7 +159,7 @@ class _Cutter:
         self._readings: Final = readings
         self._parts: Final = parts
         self._levels: Final = levels
-        self._notes: Final = [reading.remembered(_Notes) for reading in readings]
+        self._notes: Final = [reading.remembered(_ReadingNotes) for reading in readings]
         self._virtual: Final = VirtualFunctions(one for notes in self._notes for one in notes.virtual)
         self._marked: Final[set[int]] = set().union(*(one.marked for one in self._notes))
         self._marked_names: Final[set[Name]] = set().union(*(one.marked_names for one in self._notes))

@@ -38,6 +38,7 @@ from hatch_cuda_kernels.libraries import (
     words_in,
 )
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.options import cuts_host_code
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -125,7 +126,7 @@ def as_device_pass(
     ``before`` is how the same closure was cut with other levels: its declarations are not read again. What cannot be
     read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
     """
-    cuts = options.cuts_host_code
+    cuts = cuts_host_code(options)
     try:
         passed = _read_device_pass(closure, options, levels, before)
     except (TextError, UnbalancedError, InclusionError) as error:

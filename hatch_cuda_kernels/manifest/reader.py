@@ -17,7 +17,7 @@ from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS, Manifest, Mo
 from hatch_cuda_kernels.manifest.modules import exceeds_limit, expand_instances
 from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.store import Supports
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         globals=_names(values.get("globals", ())),
         headers=values.get("headers", ()),
         arches=scope.expand(values.get("arches", top["arches"])),
-        options=NvrtcOptions(**top.get("options", {})).override(**values.get("options", {})),
+        options=override_options(NvrtcOptions(**top.get("options", {})), **values.get("options", {})),
         front_end=values.get("front_end", FRONT_ENDS[0]),
         max_spill_bytes=values.get("max_spill_bytes", top.get("max_spill_bytes")),
         packing=values.get("packing", top.get("packing", PACKINGS[0])),

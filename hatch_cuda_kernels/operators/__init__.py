@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import python_names
 from hatch_cuda_kernels.runtime.ladder import find_kernel
-from hatch_cuda_kernels.runtime.launch import RULE_NAMES, Shape, Signature, rule_refusal, rule_texts
+from hatch_cuda_kernels.runtime.launch import RULE_NAMES, Shape, Signature, launches_of, rule_refusal, rule_texts
 from hatch_cuda_kernels.signature import Parameter, parameters_of
 from hatch_cuda_kernels.store import LaunchRule, ModuleSource, find_rule
 
@@ -174,7 +174,7 @@ def find_operator_kernel(
     """
     line, listed = find_kernel(reader, name, module)
     get = partial(get_kernel, name, module=module, policy=policy)
-    signature = Signature(name, line.params, line.types, line.names) if listed else get().signature
+    signature = Signature(name, line.params, line.types, line.names) if listed else launches_of(get()).signature
     rules = map(LaunchRule.from_json, reader.module(line.module).launch)
     rule = None if "grid" in sizes else find_rule(rules, name)
     parameters = _named(name, signature, rule)

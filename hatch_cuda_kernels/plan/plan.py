@@ -19,6 +19,7 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, library_kind
 from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError, Problem
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.names import base_name, placeholders
+from hatch_cuda_kernels.options import option_conflicts
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _refusals(recipe: Recipe, wanted: _Kinds, front_end: str) -> Iterator[str]:
     without = [name for name in recipe.libraries if not _may_have_lto_ir(name)]
     if without:
         yield f"{ptx} {_FROM_LTO_IR}, and {', '.join(without)} has none; {fix}"
-    yield from (f"{ptx} {_FROM_LTO_IR}: {conflict}" for conflict in recipe.with_lto().options.conflicts())
+    yield from (f"{ptx} {_FROM_LTO_IR}: {conflict}" for conflict in option_conflicts(recipe.with_lto().options))
 
 
 def _may_have_lto_ir(name: str) -> bool:
@@ -179,7 +180,7 @@ def lay_out_jobs(
     architectures that cannot share, and for options that would not reach every image; ToolchainError for a missing
     device runtime.
     """
-    conflicts = recipe.options.conflicts(front_end=front_end)
+    conflicts = option_conflicts(recipe.options, front_end=front_end)
     if conflicts:
         raise InputError("; ".join(conflicts))
     if recipe.is_linked:

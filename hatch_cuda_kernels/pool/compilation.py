@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
-from hatch_cuda_kernels.errors import BuildError, CompileError, Problem
+from hatch_cuda_kernels.errors import BuildError, CompileError, Problem, error_details
 from hatch_cuda_kernels.names import spelled_without_archs, without_archs
 from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.executors import WorkerMismatchError, choose_executor, needed_tools
@@ -201,7 +201,7 @@ def _problems(found: Sequence[FailedJob], module: Module) -> Iterator[Problem]:
     if len(found) > 1:
         flags = [flag for flag in error.flags if not flag.startswith("-arch=")]
         error = CompileError(error.module, archs, error.message, log=error.log, flags=flags, faults=error.faults)
-    yield Problem(f"module {error.module!r} for {archs}: {error.details(_kept(error))}", where=module.where)
+    yield Problem(f"module {error.module!r} for {archs}: {error_details(error, _kept(error))}", where=module.where)
 
 
 def _name_problems(error: CompileError, archs: str, module: Module) -> Iterator[Problem]:
@@ -219,7 +219,7 @@ def _name_problems(error: CompileError, archs: str, module: Module) -> Iterator[
 
 def _kept(error: CompileError) -> str:
     """Return the file that an error's log was put into, or what to do if there is no place for one."""
-    if error.details() == error.details(""):  # nothing is left out
+    if error_details(error) == error_details(error, ""):  # nothing is left out
         return ""
     try:
         with tempfile.NamedTemporaryFile(

@@ -11,7 +11,7 @@ from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import torch_names
 from hatch_cuda_kernels.manifest import parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.pool import one_worker
 from hatch_cuda_kernels.port.draft import DraftedModule, enumerators_of, manifest_text, module_names
 from hatch_cuda_kernels.port.guards import Guard, effective_edits, guard_text
@@ -86,7 +86,7 @@ class _Port:
         self._passes: Final = [one.passed for one in read if one.passed is not None]
         self._patches: Final = patches
         names = set() if patches else {name for one in read for name in one.recipe.options.host_only}
-        self._options: Final = options.override(host_only=tuple(sorted(names))) if names else options
+        self._options: Final = override_options(options, host_only=tuple(sorted(names))) if names else options
         self._notes: Final[dict[str, None]] = {}
         self._after: Final[dict[str, str]] = {}
         self._guards: Final[dict[Guard, None]] = {}
@@ -186,7 +186,7 @@ def _recipe(module: DraftedModule, read: ReadSource) -> Recipe:
     """Return what a drafted module is compiled from."""
     options = read.recipe.options
     headers = dict.fromkeys((*options.pre_include, *module.headers))
-    options = options.override(pre_include=tuple(headers))
+    options = override_options(options, pre_include=tuple(headers))
     return replace(read.recipe, options=options, names=tuple(module.stated.get("instances", ())))
 
 

@@ -14,6 +14,7 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, SourceSet, blame
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.options import override_options
 from hatch_cuda_kernels.pool import OutOfTimeError, run_isolated
 from hatch_cuda_kernels.port.sites import launches
 
@@ -101,7 +102,7 @@ class Trials:
             found.errors = told or [Diagnostic(recipe.sources[0], 0, "error", error.message)]  # it may have crashed
             absent = _absent_headers(found)
             if absent - {*recipe.options.host_only}:
-                recipe = replace(recipe, options=recipe.options.override(host_only=tuple(sorted(absent))))
+                recipe = replace(recipe, options=override_options(recipe.options, host_only=tuple(sorted(absent))))
                 continue
             fresh = {} if passed is None else blame(passed, found.errors, levels)
             said |= {place: message for place in fresh if (message := _message_at(place, found))}

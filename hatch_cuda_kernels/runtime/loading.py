@@ -11,7 +11,7 @@ from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.runtime.ladder import find_kernel, find_variable, obtain
-from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, load_image
+from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, launches_of, load_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -50,7 +50,9 @@ def find_global(
     """Return a variable of a store, in the image of its module's listed kernels. Raises what ``get_kernel`` raises."""
     variable, of = find_variable(reader, name, module)
     kernel = get_kernel(of.name, module=variable.module, policy=policy)
-    return GlobalVariable(name, kernel.loaded, lambda loaded: reader.lowered(variable, loaded.image.sha256))
+    return GlobalVariable(
+        name, launches_of(kernel).loaded, lambda loaded: reader.lowered(variable, loaded.image.sha256)
+    )
 
 
 class LoadedKernels:
@@ -66,18 +68,17 @@ class LoadedKernels:
     def is_loaded(self, key: Key) -> bool:
         """Return whether a kernel is loaded for the current context."""
         kernel = self._kernels.get(key)
-        return kernel is not None and kernel.is_loaded_for(current_context_id())
+        return kernel is not None and current_context_id() in launches_of(kernel).loads
 
     def get(self, key: Key, load_now: Callable[[], Loaded]) -> Kernel:
         """Return a kernel, loaded for the current context by ``load_now`` the first time. Raises what that raises."""
         kernel = self._kernels.setdefault(key, Kernel(key[0], load_now, partial(self._launch_rule, key)))
-        context_id = current_context_id()
-        if kernel.is_loaded_for(context_id):
-            kernel.hits += 1
+        launches = launches_of(kernel)
+        kernel.hits += current_context_id() in launches.loads
         try:
-            loaded = kernel.loaded()
+            loaded = launches.loaded()
         except BaseException:
-            if kernel.latest is None:
+            if launches.latest is None:
                 self._kernels.pop(key, None)
             raise
         name, module, policy = key
@@ -175,7 +176,7 @@ class InstanceCache:
             else:
                 self._misses += 1
         if known is not None:
-            known.loaded()
+            launches_of(known).loaded()
             return known
         name, module = _render(self._reader, template, arguments)
         kernel = self._get_kernel(name, module=module)
@@ -250,5 +251,5 @@ def _kernel_stats(kernel: Kernel) -> list[KernelStats]:
             kernel.name, loaded.context_id, loaded.image.origin, str(loaded.image.arch), loaded.image.kind, seconds,
             kernel.hits,
         )
-        for loaded, seconds in kernel.everywhere
+        for loaded, seconds in [*launches_of(kernel).loads.values()]
     ]  # fmt: skip

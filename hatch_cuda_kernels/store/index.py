@@ -149,7 +149,7 @@ class ModuleIndex(NamedTuple):
     headers: tuple[str, ...]
     """Declared globs of headers that computed includes may name."""
     options: dict[str, Any]
-    """``NvrtcOptions.canonical()``."""
+    """What ``canonical_options`` gives."""
     globals: tuple[str, ...]
     """Device variables the host sets."""
     patterns: tuple[dict[str, Any], ...]

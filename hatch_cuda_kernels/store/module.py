@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.execution_space import NOT_CUT
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
+from hatch_cuda_kernels.options import canonical_options
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex, UnitRecord
 from hatch_cuda_kernels.store.launch_rules import find_rule
 from hatch_cuda_kernels.store.texts import ModuleDetails
@@ -123,7 +124,7 @@ class BuiltModule:
             files=self.sources.files,
             outside=self.units[0].program.toolkit,
             headers=self.recipe.headers,
-            options=self.recipe.options.canonical(),
+            options=canonical_options(self.recipe.options),
             globals=self.recipe.globals,
             patterns=self.patterns,
             launch=tuple(rule.to_json() for rule in self.launch),

@@ -13,6 +13,7 @@ from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.options import options_from
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE
 
 if TYPE_CHECKING:
@@ -274,13 +275,12 @@ def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
     Raises TypeError or ValueError for options that this version does not know.
     """
     from hatch_cuda_kernels.compiler import Recipe  # off the prebuilt path
-    from hatch_cuda_kernels.options import NvrtcOptions
 
     return Recipe(
         module=index.module,
         sources=index.sources,
         libraries=tuple(name for name, _ in index.libraries),
-        options=NvrtcOptions.from_canonical(index.options),
+        options=options_from(index.options),
         names=names,
         globals=index.globals,
         headers=index.headers,

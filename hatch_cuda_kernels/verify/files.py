@@ -14,7 +14,7 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, Problem, StoreError
 from hatch_cuda_kernels.manifest import FRONT_ENDS
 from hatch_cuda_kernels.names import build_order, expand, listed_module, normalize_name, placeholders
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import canonical_options, options_from
 from hatch_cuda_kernels.store import (
     DETAILS_FILE,
     DIGESTS_FILE,
@@ -165,7 +165,7 @@ def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
     if differ:
         yield f"it is a chunk of {first.module}, and differs in {', '.join(differ)}"
-    if NvrtcOptions.from_canonical(index.options).canonical() != index.options:
+    if canonical_options(options_from(index.options)) != index.options:
         yield "the index lists options that have their default values"
     if index.front_end not in FRONT_ENDS:
         yield f"the index has an unknown front_end, {index.front_end!r}"
@@ -187,7 +187,7 @@ def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 
 def _list_problems(index: ModuleIndex) -> Iterator[str]:
-    options = NvrtcOptions.from_canonical(index.options)
+    options = options_from(index.options)
     lists = {
         "names": index.names,
         "globals": index.globals,

@@ -10,7 +10,7 @@ from hatch_cuda_kernels.compiler.binary import parse_log, read_cubin
 from hatch_cuda_kernels.compiler.toolchain import at_least, exactly, missing_bindings, pip_install
 from hatch_cuda_kernels.errors import CompileError, Problem, ToolchainError
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import options_from
 from hatch_cuda_kernels.pool import default_workers
 from hatch_cuda_kernels.store import find_gaps, find_spills
 from hatch_cuda_kernels.verify.subject import Outcome, cuda_release
@@ -167,7 +167,7 @@ def _assemble(job: _Job) -> list[Problem]:
     from hatch_cuda_kernels.compiler import LinkInput, link  # a large library
 
     index, record = job.image.index, job.image.record
-    options = NvrtcOptions.from_canonical(index.options)
+    options = options_from(index.options)
     try:
         given = LinkInput(job.image.data or b"", record.kind, index.module)
         done = link(given, arch=job.arch, options=options, name=index.module)

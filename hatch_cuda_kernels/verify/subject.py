@@ -17,7 +17,7 @@ from hatch_cuda_kernels.errors import Problem, StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import options_from
 from hatch_cuda_kernels.store import (
     DETAILS_FILE,
     INDEX_FILE,
@@ -141,7 +141,7 @@ def _malformed(index: ModuleIndex, folder: str) -> str:
         return "a source's path leads out of the store"
     if not _BUILD.fullmatch(index.toolchain.get("nvrtc", "")):
         return "it does not say which NVRTC compiled the module"
-    NvrtcOptions.from_canonical(index.options)
+    options_from(index.options)
     return next(filter(None, map(_malformed_image, index.images)), "")
 
 

@@ -13,7 +13,7 @@ from hatch_cuda_kernels.child_process import ChildProcess
 from hatch_cuda_kernels.compiler.precompiled import Beginning, Preamble, Toolkit, can_precompile
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.options import NvrtcOptions
+from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.pool.executors import Task, compile_task, needed_tools
 
 pytestmark = [linux, pytest.mark.skipif(not can_precompile(), reason="needs NVRTC 12.8 or newer")]
@@ -87,7 +87,7 @@ def test_images_and_warnings_are_the_same(tmp_path, compile_begun, source, optio
     (tmp_path / "h.h").write_text(HEADER)
     (tmp_path / "first.h").write_text("#pragma once\nstruct First { int a; };\n")
     (tmp_path / "again.h").write_text("extern __device__ int again;\n")
-    job = job_of(tmp_path, options=NvrtcOptions().override(**options))
+    job = job_of(tmp_path, options=override_options(NvrtcOptions(), **options))
     outcomes, begun = compile_begun(job, job)
     assert begun
     assert [facts(outcome) for outcome in outcomes] == [facts(plain(job))] * 2

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.compiler.source_reader import SourceReader, rule_files
 from hatch_cuda_kernels.compiler.toolchain import toolchain
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes import Asked
-from hatch_cuda_kernels.options import HostCode
+from hatch_cuda_kernels.options import HostCode, override_options
 
 PACKAGE = Path(source_reader.__file__).parents[1]
 FILES = {
@@ -36,7 +36,7 @@ OPTIONS = NvrtcOptions(include=("inc", "late"), define=(("NAMED", '"named/one.h"
 RECIPES = (
     Recipe(module="a", sources=("k/a.cu",), options=OPTIONS),
     Recipe(module="b", sources=("k/b.cu",), options=OPTIONS, headers=("named/*.h",)),
-    Recipe(module="c", sources=("k/c.cu",), options=OPTIONS.override(host_code=HostCode.DROP)),
+    Recipe(module="c", sources=("k/c.cu",), options=override_options(OPTIONS, host_code=HostCode.DROP)),
     Recipe(module="l", sources=("k/a.cu", "k/c.cu"), options=OPTIONS, libraries=("k/lib.ptx",)),
 )
 

@@ -31,17 +31,6 @@ EXAMPLE = ROOT / "example_project"
 MANIFEST, HOOK, CLI, ENVIRONMENT, API, STORE = (
     DOCS / "reference" / f"{name}.md" for name in ("manifest", "hook", "cli", "environment", "api", "store")
 )
-#: What other modules of the package use of a class, so without an underscore, and what is of no use to others.
-INTERNAL = {
-    "Kernel": {"loaded", "is_loaded_for", "everywhere", "signature", "latest", "was_launched", "functions"},
-    "SmArch": {"preference"},
-    "Candidate": {"refuse"},
-    "CompileError": {"details"},
-    "NvrtcOptions": {
-        "asks_for_cut", "canonical", "conflicts", "cuts_host_code", "flags", "from_canonical", "of", "override",
-    },
-}  # fmt: skip
-
 VARIABLE = re.compile(r"HATCH_CUDA_KERNELS_[A-Z_]+")
 
 
@@ -394,7 +383,7 @@ def test_api_reference_has_every_member(name):
     """Every public method, property and attribute is shown, as it is written, and described."""
     real, members = getattr(hatch_cuda_kernels, name), members_of(name)
     methods, attributes = offered(real)
-    assert set(members) == (methods | attributes) - INTERNAL.get(name, set())
+    assert set(members) == methods | attributes
     for member in set(members) & methods:
         assert_same_signature(members[member].node, inspect.getattr_static(real, member))
     if name not in {"NvrtcOptions", "CppStd", "HostCode"}:  # the manifest's reference describes these
@@ -409,12 +398,3 @@ def test_api_reference_tells_what_errors_derive_from():
         bases = {ast.unparse(base) for base in shown.node.bases}
         assert bases <= {base.__name__ for base in getattr(errors, name).__mro__}
         assert shown.comment, name
-
-
-def test_api_reference_names_the_fields_of_results():
-    """What a store's methods return that is no public class is described with its fields."""
-    from hatch_cuda_kernels.runtime.background import WarmUp
-    from hatch_cuda_kernels.runtime.loading import InstanceInfo, KernelStats
-
-    for method, result in {"warm_up": WarmUp, "instance_info": InstanceInfo, "stats": KernelStats}.items():
-        assert set(result._fields) <= set(coded(section(API, f"### Store.{method}"))), method

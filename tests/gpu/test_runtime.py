@@ -139,7 +139,7 @@ def test_a_kernel_is_launched_in_the_current_context(build, native, context):
         finally:
             check("cuCtxDestroy", driver.cuCtxDestroy(other))
     assert kernel.context_id == context
-    assert len(kernel.everywhere) <= 2
+    assert len(kernel._launches.loads) <= 2
 
 
 def _new_api():

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.manifest import (
     load_manifest,
     parse_manifest,
 )
-from hatch_cuda_kernels.options import CppStd, NvrtcOptions
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions, nvrtc_flags, override_options
 from hatch_cuda_kernels.store.launch_rules import LaunchRule
 from hatch_cuda_kernels.store.promises import Supports
 
@@ -89,7 +89,7 @@ def test_full_example(root):
         globals=(Named(text="d_filter", where="kernels.yaml:16:15: modules.reduce.globals[0]"),),
         headers=("include/tables/*.inc",),
         arches=archs("compute_80", "sm_90a"),
-        options=options.override(
+        options=override_options(options,
             use_fast_math=False, lineinfo=True, define=(("TILE", "32"),), pre_include=("std/nvrtc_std.h",)
         ),
         front_end="ptx",
@@ -377,7 +377,7 @@ modules: {a: {source: kernels/saxpy.cu, options: {define: {M2S(y): "##y", ADD: 1
 """
     (module,) = parse_manifest(text, root=root).modules
     assert module.options.define == (("M2S(y)", "##y"), ("ADD", "1"), ("LOG(...)", None))
-    assert "-DM2S(y)=##y" in module.options.flags()
+    assert "-DM2S(y)=##y" in nvrtc_flags(module.options)
 
 
 def test_the_version_is_that_of_the_project(root, tmp_path):

@@ -38,7 +38,7 @@ def test_a_bound_launch_packs_once(kernel, driver):
     assert driver.launches == []
     go()
     go()
-    assert driver.launches == [(5, b"saxpy", kernel.signature.pack((2.0, 0x10, 0x20, 4)))] * 2
+    assert driver.launches == [(5, b"saxpy", kernel._launches.signature.pack((2.0, 0x10, 0x20, 4)))] * 2
 
 
 def test_a_bound_launch_checks_its_arguments_when_it_is_bound(kernel):
@@ -76,7 +76,7 @@ def test_a_bound_launch_keeps_what_it_was_given(kernel, driver):
     go()
     driver.context = 7
     go()
-    assert driver.launches == [(5, b"saxpy", kernel.signature.pack((2.0, 0x1000, None, 4)))] * 2
+    assert driver.launches == [(5, b"saxpy", kernel._launches.signature.pack((2.0, 0x1000, None, 4)))] * 2
     assert None not in {reference() for reference in alive}
     gc.disable()
     del go
@@ -333,6 +333,6 @@ def test_ctypes_pointers_are_addresses(kernel, driver):
     """A device address in a pointer of ctypes; what ctypes has in host memory is refused."""
     pointer = ctypes.cast(0x40, ctypes.POINTER(ctypes.c_float))
     kernel[1, 32](ctypes.c_float(2), ctypes.c_void_p(0x30), pointer, ctypes.c_longlong(4))
-    assert driver.launches[0][2] == kernel.signature.pack((2.0, 0x30, 0x40, 4))
+    assert driver.launches[0][2] == kernel._launches.signature.pack((2.0, 0x30, 0x40, 4))
     with pytest.raises(ArgumentError, match="it is in host memory; pass an address on the device"):
         kernel[1, 32](2.0, (ctypes.c_float * 4)(), None, 4)

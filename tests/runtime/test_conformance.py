@@ -74,7 +74,7 @@ def asked(store, driver, ask):
         return described(store.find_image(ask["name"], arch=f"sm_{ask['device'].replace('.', '')}"), ask["name"])
     if ask.get("variable"):
         return described(store.get_global(**named)._load().image, driver.variables[-1])
-    return described(store.get_kernel(**named).loaded().image, driver._kernels[-1][1].decode())
+    return described(store.get_kernel(**named).image, driver._kernels[-1][1].decode())
 
 
 def described(image, lowered):

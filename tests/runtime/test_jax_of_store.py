@@ -175,7 +175,7 @@ class TestOnADriver:
         driver.devices = 2
         monkeypatch.setattr("hatch_cuda_kernels.operators.jax.call._ordinals", lambda: [0, 1])
         target.prepare()
-        stats = target._get_kernel().everywhere
+        stats = target._get_kernel()._launches.loads.values()
         assert [loaded.ordinal for loaded, _ in stats] == [0, 1]
 
     def test_a_whole_call(self, target, driver, monkeypatch):

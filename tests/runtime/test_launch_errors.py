@@ -69,7 +69,7 @@ def test_every_way_to_launch_explains(kernel, driver, way):
     launch = WAYS[way]
     driver.status = Result.CUDA_ERROR_INVALID_VALUE
     for warm in (False, False, True, True, True):
-        kernel.was_launched = warm
+        kernel._launches.was_launched = warm
         with pytest.raises(DriverError, match=r"launching saxpy failed .*: a block of 2048 threads: this device takes"):
             launch(kernel)
     assert len(driver.launches) == 5

@@ -36,7 +36,7 @@ def launched(kernel, driver, tensor):
     """Launch with a tensor twice, and return the addresses that reached the driver and the streams."""
     for _ in range(2):
         kernel[1, 32](2.0, tensor, tensor, 4)
-    values = [kernel.signature.layout.unpack(data) for _, _, data in driver.launches]
+    values = [kernel._launches.signature.layout.unpack(data) for _, _, data in driver.launches]
     return {value[1] for value in values}, {launch[0] for launch in driver.launches}
 
 
@@ -156,7 +156,7 @@ def test_a_torch_that_is_imported_late_is_taken(kernel, driver, monkeypatch):
     launch(2.0, tensor, tensor, 4)
     launch(2.0, tensor, 0x20, 4)
     assert [stream for stream, _, _ in driver.launches] == [0, 0, 0, STREAM, STREAM]
-    assert driver.launches[3][2] == kernel.signature.layout.pack(2.0, tensor.data_ptr(), tensor.data_ptr(), 4)
+    assert driver.launches[3][2] == kernel._launches.signature.layout.pack(2.0, tensor.data_ptr(), tensor.data_ptr(), 4)
 
 
 class OfAnotherLibrary:

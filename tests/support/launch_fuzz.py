@@ -412,7 +412,7 @@ class Source:
                 world.driver.depth -= 1
 
         return pick.choice([
-            fail, fail, fail, nest, gc.collect, kernel._launches.known.clear, kernel.functions.clear,
+            fail, fail, fail, nest, gc.collect, kernel._launches.known.clear, kernel._launches.functions.clear,
             partial(setattr, world.driver, "context", pick.choice((0, 7, 17))), int,
         ])  # fmt: skip
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from cupy.cuda import compiler
 
-from hatch_cuda_kernels import NvrtcOptions, open_store
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.options import nvrtc_flags, options_from
 from hatch_cuda_kernels.store.reader import KernelLine, StoreReader, find_store
 
 STORE = open_store(os.environ["PROJECT_STORE"])
@@ -32,7 +33,7 @@ def _by_source() -> dict[tuple[str, frozenset[str]], str]:
     found = {}
     for index in (module for module in READER.modules() if not module.libraries):  # CuPy links such a CUBIN itself
         text = (READER.source_root(index.module) / index.sources[0]).read_text(encoding="utf-8")
-        found[text, _options(NvrtcOptions.from_canonical(index.options).flags())] = index.module
+        found[text, _options(nvrtc_flags(options_from(index.options)))] = index.module
     return found
 
 

@@ -28,7 +28,7 @@ from hatch_cuda_kernels.operators.jax.handler import (
     Source,
     stream_getter,
 )
-from hatch_cuda_kernels.runtime.launch import Configs, Element, Launch, MismatchError, word_of_numpy
+from hatch_cuda_kernels.runtime.launch import Configs, Element, Launch, MismatchError, launches_of, word_of_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -122,7 +122,7 @@ class CudaTarget:
 
     def enter(self, shape: Shape, stream: int | None) -> Entered:
         """Return the kernel and the configuration for a shape on a stream. Raises what ``Store.get_kernel`` raises."""
-        loaded = self._get_kernel().loaded()
+        loaded = launches_of(self._get_kernel()).loaded()
         loaded.allow(shape)
         configs = Configs(shape)
         # The kernel, not the function of this context: it goes to the context of the stream, whichever that is by then.
@@ -130,7 +130,7 @@ class CudaTarget:
 
     def refuse(self, status: int, shape: Shape, stream: int | None) -> None:
         """Raise the DriverError for a launch that the driver refused, with what explains it."""
-        Launch(self._get_kernel(), shape, stream).refuse(cuda().CUresult(status), stream)
+        Launch(launches_of(self._get_kernel()), shape, stream).refuse(cuda().CUresult(status), stream)
 
 
 def _ordinals() -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.arch import SmArch, isa_refusal, version_text
+from hatch_cuda_kernels.arch import SmArch, isa_refusal, preference, version_text
 from hatch_cuda_kernels.environment import JIT
 from hatch_cuda_kernels.errors import (
     CompileError,
@@ -101,7 +101,7 @@ def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
     if not request.listed:
         return
     records = [record for record in request.module.images if record.kind == kind]
-    for record in sorted(records, key=lambda record: record.arch.preference(request.capability)):
+    for record in sorted(records, key=lambda record: preference(record.arch, request.capability)):
         refusal = _refusal(request, record)
         reason = refusal or _acceptance(request, record)
         yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
@@ -153,21 +153,21 @@ def _not_cached(request: Request, reason: str) -> Candidate:
     return Candidate("cached", request.arch, "cubin", accepted=False, reason=reason)
 
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-class Attempt(NamedTuple, Generic[T]):
+class Attempt(NamedTuple, Generic[_T]):
     """The outcome of one candidate: the candidate with its final reason, and the result for its image."""
 
     candidate: Candidate
-    taken: T | None = None
+    taken: _T | None = None
     failure: Exception | None = None
     """What is raised if no candidate is taken: a CompileError, or a StoreError of damaged sources."""
     leave_rung: bool = False
     """Whether the driver would refuse the rung's other images as well."""
 
 
-def obtain(request: Request, take: Callable[[Image], T]) -> T:
+def obtain(request: Request, take: Callable[[Image], _T]) -> _T:
     """Return the result of ``take`` for the first image that it does not refuse by raising ImageRefusedError.
 
     Raises NoImageError with every candidate's reason; in its place CompileError, if a compile failed, or StoreError, if
@@ -180,7 +180,7 @@ def obtain(request: Request, take: Callable[[Image], T]) -> T:
     raise failures[0] if failures else _no_image(request, [attempt.candidate for attempt in attempts])
 
 
-def climb(request: Request, take: Callable[[Image], T]) -> Iterator[Attempt[T]]:
+def climb(request: Request, take: Callable[[Image], _T]) -> Iterator[Attempt[_T]]:
     """Try candidates in order. The climb ends with the one that is taken, if any is."""
     for rung in ladder(request):
         for candidate in rung(request):
@@ -192,7 +192,7 @@ def climb(request: Request, take: Callable[[Image], T]) -> Iterator[Attempt[T]]:
                 break
 
 
-def attempt(candidate: Candidate, take: Callable[[Image], T]) -> Attempt[T]:
+def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:
     """Read or compile an accepted candidate and pass it to ``take``; an error becomes the reason to refuse it.
 
     Raises what ``take`` raises, except ImageRefusedError.
@@ -202,11 +202,15 @@ def attempt(candidate: Candidate, take: Callable[[Image], T]) -> Attempt[T]:
     try:
         return Attempt(candidate, take(candidate.get()))
     except (InputError, StoreError, ToolchainError) as error:
-        return Attempt(candidate.refuse(reason_of(error)))
+        return Attempt(_refused(candidate, reason_of(error)))
     except CompileError as error:
-        return Attempt(candidate.refuse(reason_of(error)), failure=error)
+        return Attempt(_refused(candidate, reason_of(error)), failure=error)
     except ImageRefusedError as error:
-        return Attempt(candidate.refuse(error.reason), leave_rung=error.whole_rung)
+        return Attempt(_refused(candidate, error.reason), leave_rung=error.whole_rung)
+
+
+def _refused(candidate: Candidate, reason: str) -> Candidate:
+    return Candidate(candidate.origin, candidate.arch, candidate.kind, accepted=False, reason=reason)
 
 
 def _no_image(request: Request, considered: list[Candidate]) -> NoImageError:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import isa_refusal, release_of, version_text
+from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT
 from hatch_cuda_kernels.errors import CompileError, InputError, StoreError, ToolchainError, reason_of
@@ -295,7 +295,7 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
     if not request.listed or request.source.stale:
         return
     records = [record for record in request.module.images if record.kind != "cubin"]
-    for record in sorted(records, key=lambda record: (record.kind, record.arch.preference(request.capability))):
+    for record in sorted(records, key=lambda record: (record.kind, preference(record.arch, request.capability))):
         if record.arch.refusal(request.capability) is None and request.kernel.lowered not in record.lacks:
             # A suffix freezes the code to its device or family, so the result keeps it.
             exact = record.arch.capability == request.capability

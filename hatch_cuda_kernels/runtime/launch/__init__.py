@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.kernel import *
     from hatch_cuda_kernels.runtime.launch.launch_rule import *
     from hatch_cuda_kernels.runtime.launch.libraries import *
+    from hatch_cuda_kernels.runtime.launch.resources import *
     from hatch_cuda_kernels.runtime.launch.shapes import *
     from hatch_cuda_kernels.runtime.launch.tensor_maps import *
     from hatch_cuda_kernels.runtime.launch.variables import *
@@ -22,9 +23,10 @@ __getattr__ = lazy(
         "arguments": "Signature",
         "arrays": "TensorMap",
         "elements": "Element MismatchError word_of_numpy",
-        "kernel": "Kernel Launch",
+        "kernel": "Kernel Launch launches_of",
         "launch_rule": "RULE_NAMES rule_refusal rule_texts",
         "libraries": "LIBRARIES load_image Loaded",
+        "resources": "KernelAttributes Occupancy",
         "shapes": "Configs Dim Shape",
         "tensor_maps": "tensor_map",
         "variables": "GlobalVariable",

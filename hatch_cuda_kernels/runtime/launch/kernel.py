@@ -27,75 +27,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import LaunchRule
 
 
-class PerContext:
-    """A kernel by the contexts that it is loaded for. Thread-safe."""
-
-    # Not for memory: a hot look-up counts itself in the kernel, and a dictionary of attributes makes that slow.
-    __slots__ = (
-        "__weakref__", "_load", "_loaded", "_lock", "_signature", "functions", "latest", "name", "was_launched",
-    )  # fmt: skip
-
-    def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
-        self.name = name
-        self.latest: Loaded | None = None
-        """How the kernel was loaded last, in whatever context."""
-        self.was_launched = False
-        """Whether a launch was checked in full."""
-        self.functions: dict[int, tuple[int, Any]] = {}
-        """Device and CUfunction by id of the contexts that the kernel is loaded for."""
-        self._load = load
-        self._loaded: dict[int, tuple[Loaded, float]] = {}
-        self._lock = threading.Lock()
-        self._signature: Signature | None = None
-
-    def loaded(self) -> Loaded:
-        """Return the kernel as loaded for the current context, which loads it there the first time.
-
-        Raises what loading raises, and ReentryError for a kernel whose loading asks for it.
-        """
-        context_id = current_context_id()
-        known = self._loaded.get(context_id)
-        return known[0] if known is not None else self._load_for(context_id)
-
-    def is_loaded_for(self, context_id: int) -> bool:
-        """Return whether the kernel is loaded for a context."""
-        return context_id in self._loaded
-
-    @property
-    def everywhere(self) -> list[tuple[Loaded, float]]:
-        """Where the kernel is loaded, and the seconds that each took."""
-        return [*self._loaded.values()]
-
-    @property
-    def signature(self) -> Signature:
-        """The parameters, which are the same everywhere."""
-        if self._signature is None:
-            symbol = (self.latest or self.loaded()).symbol
-            self._signature = Signature(self.name, symbol.params, symbol.types, symbol.names)
-        return self._signature
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        """The types of the parameters."""
-        return (self.latest or self.loaded()).symbol.params
-
-    def _load_for(self, context_id: int) -> Loaded:
-        with refuse_reentry(id(self), f"the kernel {self.name}"), self._lock:
-            known = self._loaded.get(context_id)
-            if known is not None:
-                return known[0]
-            start = time.perf_counter()
-            loaded = self._load()
-            if self.latest is not None and loaded.symbol.differs_in_parameters(self.latest.symbol):
-                raise LaunchError(
-                    f"the parameters of {self.name} have changed since it was loaded; open its store again"
-                )
-            add_by_context(self._loaded, context_id, (loaded, time.perf_counter() - start))
-            add_by_context(self.functions, context_id, (loaded.ordinal, loaded.function))
-            self.latest = loaded
-            return loaded
-
-
 class Ready(NamedTuple):
     """Arguments packed for one context, the streams of their arrays, and what must live until they are launched."""
 
@@ -111,7 +42,7 @@ class Launch:
 
     __slots__ = ("_here", "_kernel", "_shape", "_stated")
 
-    def __init__(self, kernel: PerContext, shape: Shape, stated: int | None) -> None:
+    def __init__(self, kernel: Launches, shape: Shape, stated: int | None) -> None:
         self._kernel = kernel
         self._shape = shape
         self._stated = None if stated is None else check_address(stated)
@@ -201,13 +132,13 @@ class Launch:
         return launch
 
 
-def name_of(kernel: PerContext) -> str:
+def name_of(kernel: Launches) -> str:
     """Return the name of a kernel's launch functions in Python's messages about wrong calls."""
     return f"{kernel.name}[grid, block]"
 
 
 def bind_launch(
-    kernel: PerContext, shape: Shape, stated: int | None, args: tuple[Any, ...], stream: Any
+    kernel: Launches, shape: Shape, stated: int | None, args: tuple[Any, ...], stream: Any
 ) -> Callable[[], None]:
     """Return the function that launches with these arguments; see ``Kernel.bind``.
 
@@ -265,23 +196,64 @@ _MOST_LAUNCHES: Final = 256
 
 
 class Launches:
-    """What ``kernel[grid, block]`` and ``kernel.launch`` call."""
+    """A kernel in the contexts that it is loaded for, and the functions that launch it there. Thread-safe."""
 
-    def __init__(self, kernel: PerContext) -> None:
+    def __init__(self, name: str, load: Callable[[], Loaded]) -> None:
+        self.name = name
+        self.latest: Loaded | None = None
+        """How the kernel was loaded last, in whatever context."""
+        self.was_launched = False
+        """Whether a launch was checked in full."""
+        self.functions: dict[int, tuple[int, Any]] = {}
+        """Device and CUfunction by id of the contexts that the kernel is loaded for."""
+        self.loads: dict[int, tuple[Loaded, float]] = {}
+        """How the kernel is loaded, and the seconds that took, by id of the context."""
         self.known: dict[Any, Callable[..., None]] = {}
         """Launch functions by contents of brackets, or by shape, stream and attributes."""
-        self._kernel = kernel
+        self._load = load
+        self._lock = threading.Lock()
         self._met: set[Any] = set()
+
+    def loaded(self) -> Loaded:
+        """Return the kernel as loaded for the current context, which loads it there the first time.
+
+        Raises what loading raises, and ReentryError for a kernel whose loading asks for it.
+        """
+        context_id = current_context_id()
+        known = self.loads.get(context_id)
+        return known[0] if known is not None else self._load_for(context_id)
+
+    def _load_for(self, context_id: int) -> Loaded:
+        with refuse_reentry(id(self), f"the kernel {self.name}"), self._lock:
+            known = self.loads.get(context_id)
+            if known is not None:
+                return known[0]
+            start = time.perf_counter()
+            loaded = self._load()
+            if self.latest is not None and loaded.symbol.differs_in_parameters(self.latest.symbol):
+                raise LaunchError(
+                    f"the parameters of {self.name} have changed since it was loaded; open its store again"
+                )
+            add_by_context(self.loads, context_id, (loaded, time.perf_counter() - start))
+            add_by_context(self.functions, context_id, (loaded.ordinal, loaded.function))
+            self.latest = loaded
+            return loaded
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The parameters, which are the same everywhere."""
+        symbol = (self.latest or self.loaded()).symbol
+        return Signature(self.name, symbol.params, symbol.types, symbol.names)
 
     def of_brackets(self, launch: Any) -> Callable[..., None]:
         """Return the launch function for the contents of brackets. Raises LaunchError or TypeError."""
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             message = "write kernel[grid, block], optionally with shared memory bytes and a stream"
-            raise LaunchError(f"{self._kernel.name}: {message}")
+            raise LaunchError(f"{self.name}: {message}")
         if len(launch) == 4:
             return self.of_options(*launch)
-        if len(launch) == 2 and self._kernel.was_launched and self._is_new(launch):
-            sizes = flat_sizes(self._kernel.name, *launch)
+        if len(launch) == 2 and self.was_launched and self._is_new(launch):
+            sizes = flat_sizes(self.name, *launch)
             if sizes is not None:
                 return partial(self._fresh, sizes)
         return self._make(launch, None, *launch)
@@ -309,11 +281,11 @@ class Launches:
         """The launch function that takes the sizes as its first argument."""
 
         def launch(sizes: tuple[int, ...]) -> Launch:
-            return Launch(self._kernel, Shape(sizes[:3], sizes[3:6], sizes[6]), None)  # type: ignore[arg-type]  # seven sizes
+            return Launch(self, Shape(sizes[:3], sizes[3:6], sizes[6]), None)  # type: ignore[arg-type]  # seven sizes
 
-        return bind_for(self._kernel.signature, "fresh")(
-            name_of(self._kernel),
-            self._kernel.functions,
+        return bind_for(self.signature, "fresh")(
+            name_of(self),
+            self.functions,
             None,
             lambda sizes, args: launch(sizes).elsewhere(args),
             lambda sizes, status, stream: launch(sizes).refuse(status, stream),
@@ -333,7 +305,7 @@ class Launches:
 
     def _make(self, key: Any, stream: int | None, *sizes: Any, **attributes: Any) -> Callable[..., None]:
         """Return a new launch function, remembered under a key unless that cannot be hashed."""
-        function = Launch(self._kernel, Shape.make(self._kernel.name, *sizes, **attributes), stream).function()
+        function = Launch(self, Shape.make(self.name, *sizes, **attributes), stream).function()
         if len(self.known) >= _MOST_LAUNCHES:
             self.known.clear()
         with suppress(TypeError):  # a list among the sizes
@@ -341,24 +313,25 @@ class Launches:
         return function
 
 
-class Kernel(PerContext):
+class Kernel:
     """One kernel, for all contexts. ``kernel[grid, block](*args)`` launches it where its arrays are.
 
     The first use in a context loads it there; ``image``, ``handle``, ``context_id`` and ``ordinal`` are those of the
     current context.
     """
 
-    __slots__ = ("_find_rule", "_known", "_launches", "_ruled", "hits")
+    # Not for memory: a hot look-up counts itself in the kernel, and a dictionary of attributes makes that slow.
+    __slots__ = ("__weakref__", "_find_rule", "_known", "_launches", "_ruled", "hits", "name")
 
     def __init__(
         self, name: str, load: Callable[[], Loaded], rule: Callable[[], LaunchRule | None] = lambda: None
     ) -> None:
-        super().__init__(name, load)
-        self._find_rule = rule
-        self._ruled: Callable[..., None] | None = None
+        self.name = name
         self.hits = 0
         """How often the store has returned this object again."""
-        self._launches = Launches(self)
+        self._find_rule = rule
+        self._ruled: Callable[..., None] | None = None
+        self._launches = Launches(name, load)
         self._known = self._launches.known
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
@@ -391,7 +364,7 @@ class Kernel(PerContext):
         return self._ruled
 
     def __repr__(self) -> str:
-        return f"<Kernel {self.name}{f' from {self.latest.image!r}' if self.latest else ''}>"
+        return f"<Kernel {self.name}{f' from {self._launches.latest.image!r}' if self._launches.latest else ''}>"
 
     def launch(self, grid: Dim, block: Dim, args: Sequence[Any], **options: Unpack[LaunchOptions]) -> None:
         """Launch asynchronously, by default on the current stream of the arrays' framework.
@@ -413,26 +386,26 @@ class Kernel(PerContext):
         stated: dict[str, Any] = {**options}
         stream = stated.pop("stream", None)
         address = None if stream is None else stream_address(stream)
-        return bind_launch(self, Shape.make(self.name, grid, block, **stated), address, tuple(args), stream)
+        return bind_launch(self._launches, Shape.make(self.name, grid, block, **stated), address, tuple(args), stream)
 
     @property
     def attributes(self) -> KernelAttributes:
         """What the driver says of the kernel on the current device: registers, shared memory and so on."""
         from hatch_cuda_kernels.runtime.launch.resources import attributes_of  # off the usual path
 
-        return attributes_of(self.loaded())
+        return attributes_of(self._launches.loaded())
 
     def occupancy(self, block: Dim, shared_mem: int = 0) -> Occupancy:
         """Return how many blocks of this size a multiprocessor of the current device holds at a time."""
         from hatch_cuda_kernels.runtime.launch.resources import occupancy_of  # off the usual path
 
-        return occupancy_of(self.loaded(), Shape.make(self.name, 1, block, shared_mem))
+        return occupancy_of(self._launches.loaded(), Shape.make(self.name, 1, block, shared_mem))
 
     def suggest_block(self, shared_mem: int = 0, limit: int = 0) -> int:
         """Return the threads of a block that keep the current device busiest, at most ``limit`` unless that is 0."""
         from hatch_cuda_kernels.runtime.launch.resources import suggest_block_size  # off the usual path
 
-        return suggest_block_size(self.loaded(), Shape.make(self.name, 1, 1, shared_mem), limit)
+        return suggest_block_size(self._launches.loaded(), Shape.make(self.name, 1, 1, shared_mem), limit)
 
     def get_global(self, name: str) -> GlobalVariable:
         """Return a ``__constant__`` or ``__device__`` variable of the image this kernel is in.
@@ -441,7 +414,7 @@ class Kernel(PerContext):
         """
         from hatch_cuda_kernels.runtime.launch.variables import GlobalVariable  # most kernels have none
 
-        return GlobalVariable(name, self.loaded, lambda _: name)
+        return GlobalVariable(name, self._launches.loaded, lambda _: name)
 
     def as_cuda_core(self) -> Any:  # cuda.core.Kernel
         """Return a ``cuda.core`` Kernel of the same image, for ``cuda.core.launch``. Raises ImportError without it."""
@@ -451,26 +424,36 @@ class Kernel(PerContext):
         return make(self.image.data, symbol_mapping={self.name: self.lowered.encode()}).get_kernel(self.name)
 
     @property
+    def params(self) -> tuple[str, ...]:
+        """The types of the parameters, in PTX's words."""
+        return tuple(parameter.kind for parameter in self._launches.signature.parameters)
+
+    @property
     def lowered(self) -> str:
         """The lowered name in the image for the current context."""
-        return self.loaded().symbol.lowered
+        return self._launches.loaded().symbol.lowered
 
     @property
     def image(self) -> Image:
         """The image for the current context."""
-        return self.loaded().image
+        return self._launches.loaded().image
 
     @property
     def handle(self) -> Any:  # CUkernel
         """The driver's kernel in the current context."""
-        return self.loaded().handle
+        return self._launches.loaded().handle
 
     @property
     def context_id(self) -> int:
         """The id of the current context."""
-        return self.loaded().context_id
+        return self._launches.loaded().context_id
 
     @property
     def ordinal(self) -> int:
         """The current device."""
-        return self.loaded().ordinal
+        return self._launches.loaded().ordinal
+
+
+def launches_of(kernel: Kernel) -> Launches:
+    """Return what only this package uses of a kernel."""
+    return kernel._launches  # noqa: SLF001 - its own
