@@ -69,7 +69,7 @@ class DraftedModule:
     @property
     def open_ends(self) -> tuple[str, ...]:
         """What the launches do not say, and what NVRTC refuses."""
-        guesses = (f"{name} is a guess that compiles: nothing tells its arguments" for name in self.guessed)
+        guesses = (f"{name} is a guess that compiles: no launch shows its arguments" for name in self.guessed)
         told = (end for template in self.templates for end in _unknown_launches(template))
         return tuple(dict.fromkeys((*told, *_refusal_lines(self.seen, self.refused), *guesses, *self.notes)))
 
