@@ -1,97 +1,36 @@
 """C++ text as tokens, directives, macros and declarations, and the edits of it. Knows the language only."""
 
-from __future__ import annotations
+from hatch_cuda_kernels.doors import lazy
 
-from typing import TYPE_CHECKING
-
-from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
-from hatch_cuda_kernels.cpp.edits import Edit, Edited, Editor
-from hatch_cuda_kernels.cpp.heads import CLASS_KEYS
-from hatch_cuda_kernels.cpp.lexer import (
-    Directive,
-    SourceFile,
-    Token,
-    UnbalancedError,
-    is_identifier,
-    is_literal,
-    lex,
-    lex_with_places,
-)
-from hatch_cuda_kernels.cpp.macros import (
-    UNKNOWN_VALUE,
-    Expander,
-    ExpansionError,
-    Macro,
-    MacroTable,
-    MacroToken,
-    leading_to,
-    parse_define,
-    parse_definition,
-    texts_of,
-)
-from hatch_cuda_kernels.cpp.parser import Reading, parse, read_alone
-from hatch_cuda_kernels.cpp.spelling import find_closing, spell, split_at_commas
-from hatch_cuda_kernels.cpp.stream import (
-    Cursor,
-    Stream,
-    StreamToken,
-    TextError,
-    closes_captures,
-)
-from hatch_cuda_kernels.cpp.unit import (
-    Branches,
-    Condition,
-    Inclusion,
-    InclusionError,
-    Run,
-    TranslationUnit,
-)
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.unit import Item as Item
+    from hatch_cuda_kernels.cpp.conditions import *
+    from hatch_cuda_kernels.cpp.declarations import *
+    from hatch_cuda_kernels.cpp.edits import *
+    from hatch_cuda_kernels.cpp.heads import *
+    from hatch_cuda_kernels.cpp.lexer import *
+    from hatch_cuda_kernels.cpp.macros import *
+    from hatch_cuda_kernels.cpp.parser import *
+    from hatch_cuda_kernels.cpp.spelling import *
+    from hatch_cuda_kernels.cpp.stream import *
+    from hatch_cuda_kernels.cpp.unit import *
 
-__all__ = [
-    "CLASS_KEYS",
-    "UNKNOWN_VALUE",
-    "Branches",
-    "Condition",
-    "Cursor",
-    "Declaration",
-    "Declarator",
-    "Directive",
-    "Edit",
-    "Edited",
-    "Editor",
-    "Expander",
-    "ExpansionError",
-    "Inclusion",
-    "InclusionError",
-    "Macro",
-    "MacroTable",
-    "MacroToken",
-    "Reading",
-    "Run",
-    "SourceFile",
-    "Stream",
-    "StreamToken",
-    "TextError",
-    "Token",
-    "TranslationUnit",
-    "UnbalancedError",
-    "closes_captures",
-    "evaluate",
-    "find_closing",
-    "is_identifier",
-    "is_literal",
-    "leading_to",
-    "lex",
-    "lex_with_places",
-    "parse",
-    "parse_define",
-    "parse_definition",
-    "read_alone",
-    "spell",
-    "split_at_commas",
-    "texts_of",
-]
+#: Who lexes a text loads no parser.
+__getattr__ = lazy(
+    __name__,
+    {
+        "conditions": "evaluate",
+        "declarations": "Declaration Declarator",
+        "edits": "Edit Edited Editor",
+        "heads": "CLASS_KEYS",
+        "lexer": "Directive is_identifier is_literal lex lex_with_places SourceFile Token UnbalancedError",
+        "macros": (
+            "Expander ExpansionError leading_to Macro MacroTable MacroToken parse_define parse_definition texts_of "
+            "UNKNOWN_VALUE"
+        ),
+        "parser": "parse read_alone Reading",
+        "spelling": "find_closing spell split_at_commas",
+        "stream": "closes_captures Cursor Stream StreamToken TextError",
+        "unit": "Branches Condition Inclusion InclusionError Run TranslationUnit",
+    },
+)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 
-__all__ = ["Declaration", "Declarator", "Kind"]
-
 Kind = Literal[
     "namespace",
     "linkage",

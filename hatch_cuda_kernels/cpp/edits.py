@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, Use
     from hatch_cuda_kernels.cpp.unit import Inclusion
 
-__all__ = ["Edit", "Edited", "Editor"]
-
 _NOT_NEWLINE: Final = re.compile(r"[^\n]+")
 
 

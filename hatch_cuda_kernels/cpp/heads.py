@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.declarations import Kind
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 
-__all__ = [
-    "CALLED",
-    "CLASS_KEYS",
-    "CLOSED",
-    "OPENING",
-    "POINTERS",
-    "Head",
-    "class_names",
-    "declarators_of",
-    "described",
-    "is_value",
-]
-
 CLASS_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
 POINTERS: Final = frozenset({"*", "&", "&&"})
 OPENING: Final = frozenset("([{")

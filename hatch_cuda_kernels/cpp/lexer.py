@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["Directive", "SourceFile", "UnbalancedError", "is_identifier", "is_literal", "is_number", "lex"]
-
 # Every repetition is possessive, so that reading takes a time linear in the text, whatever the text. Before Python
 # 3.11.5, such a repetition stands where its last alternative gave up; hence one that gives up at once.
 _END: Final = "(?!)"

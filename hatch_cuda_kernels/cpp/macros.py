@@ -13,19 +13,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
 
-__all__ = [
-    "UNKNOWN_VALUE",
-    "Expander",
-    "ExpansionError",
-    "Macro",
-    "MacroTable",
-    "MacroToken",
-    "leading_to",
-    "parse_define",
-    "parse_definition",
-    "texts_of",
-]
-
 _NOTHING: Final[frozenset[str]] = frozenset()
 _VARIADIC: Final = "__VA_ARGS__"
 _OPTIONAL: Final = "__VA_OPT__"

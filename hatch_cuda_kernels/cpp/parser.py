@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-__all__ = ["Reading", "parse", "read_alone"]
-
 #: Keywords that begin nothing in an initialiser.
 _NOT_IN_VALUES: Final = frozenset({"operator", "requires"})
 _PRAGMAS: Final = frozenset({"_Pragma", "__pragma"})

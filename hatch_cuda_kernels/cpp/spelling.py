@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["find_closing", "spell", "split_at_commas"]
-
 _PAIRS: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _OPERATORS: Final = frozenset(["+", "-", "*", "/", "%", "&", "|", "^", "&&", "||", "==", "!=", "<=", ">=", "?", ":"])
 

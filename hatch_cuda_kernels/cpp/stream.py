@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
     from hatch_cuda_kernels.cpp.unit import Item, Visit
 
-__all__ = ["INCLUSION", "Cursor", "Stream", "StreamToken", "TextError", "Use", "brace_macros", "closes_captures"]
-
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     #: Yields files that are to be read next, takes what may count of them, and returns what may count here.
     Steps: TypeAlias = "Generator[SourceFile, Visit | None, Sequence[Item]]"
 
-__all__ = ["Branches", "Condition", "Inclusion", "InclusionError", "Run", "TranslationUnit", "Visit"]
-
 _DEEPEST: Final = 1 << 12
 #: More inclusions than one source makes in code that people write.
 _MOST_VISITS: Final = 1 << 16
