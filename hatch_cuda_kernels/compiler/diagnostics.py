@@ -17,10 +17,10 @@ from hatch_cuda_kernels.compiler.toolchain import PARTS, curand, known_numbers, 
 from hatch_cuda_kernels.cpp import Expander, ExpansionError, MacroToken, SourceFile, lex_with_places, parse_definition
 from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.libraries import (
+    begins_as,
     header_of,
     headers_in,
     is_host_call,
-    is_torch_header,
     is_torch_name,
     standard_headers,
     words_in,
@@ -370,7 +370,7 @@ def _short(path: str) -> str:
 
 
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
-    if is_torch_header(name):
+    if begins_as(name, "torch", "torch", "headers"):
         return _NO_TORCH
     if name in standard_headers():
         if name in packaged_standard_headers():

@@ -168,6 +168,11 @@ class Directive(NamedTuple):
         return self.word in _GROUP_BEGINS or self.word in _GROUP_GOES_ON
 
     @property
+    def is_include(self) -> bool:
+        """Whether it includes a file."""
+        return self.word in {"include", "include_next", "import"}
+
+    @property
     def header(self) -> str:
         """The name that an include spells; empty where a macro does."""
         operand = self.operand.strip()
@@ -325,6 +330,13 @@ class SourceFile:
             raise UnbalancedError(self, directive.start, f"#{directive.word} without #endif")
         return following
 
+    def group(self, at: int) -> list[int]:
+        """Return a directive and those of its conditional group behind it, by their indices."""
+        found = [at]
+        while found[-1] in self.groups:
+            found.append(self.groups[found[-1]])
+        return found
+
     @cached_property
     def guard(self) -> str:
         """The macro that tells whether the file was read before; empty without one. Raises UnbalancedError."""
@@ -332,10 +344,7 @@ class SourceFile:
         names = [(one.word, one.texts[:1]) for one in self.directives[first : first + 2]]
         if [word for word, _ in names] != ["ifndef", "define"] or names[0][1] != names[1][1]:
             return ""
-        last = first
-        while last in self.groups:
-            last = self.groups[last]
-        return "".join(names[0][1]) if last == len(self.directives) - 1 else ""
+        return "".join(names[0][1]) if self.group(first)[-1] == len(self.directives) - 1 else ""
 
 
 class UnbalancedError(Exception):

@@ -97,6 +97,11 @@ def parse_define(name: str, value: str | None) -> Macro | None:
     return _parse(f"{name} {'1' if value is None else value}", "", 0)
 
 
+def parse_defines(options: Iterable[tuple[str, str | None]]) -> dict[str, State]:
+    """Return the macros of options by name, each as the only definition."""
+    return {one.name: (one,) for name, value in options if (one := parse_define(name, value)) is not None}
+
+
 @lru_cache(maxsize=1 << 14)
 def _parse(text: str, file: str, offset: int) -> Macro | None:
     tokens = lex_with_places(text)

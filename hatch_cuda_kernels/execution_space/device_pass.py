@@ -19,7 +19,7 @@ from hatch_cuda_kernels.cpp import (
     evaluate,
     leading_to,
     parse,
-    parse_define,
+    parse_defines,
     texts_of,
 )
 from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
@@ -28,13 +28,13 @@ from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
-    brought_headers,
     has_toolkit_prefix,
     is_host_header,
     is_toolkit_macro,
     may_be_defined,
     nvcc_macros,
     shared_macros,
+    table,
     words_in,
 )
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -197,16 +197,14 @@ def _read_device_pass(
     files = {**origin.files}
     if before is not None and {name: file.text for name, file in files.items()} == before.texts:
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
-    define, std, host_only = options.define, options.std, options.host_only
-    given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
-    predefined = {**nvcc_macros(), **shared_macros(std), **given}
+    predefined = {**nvcc_macros(), **shared_macros(options.std), **parse_defines(options.define)}
     own = _own_macros(file for name, file in files.items() if name.startswith(VIRTUAL_ROOT))
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
 
     unit = origin.read((*closure.pre_include, closure.program_name), macros)
     readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
     passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
-    passed.found = _cut(passed, levels, host_only)
+    passed.found = _cut(passed, levels, options.host_only)
     return passed
 
 
@@ -381,8 +379,11 @@ def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]
             continue
         is_system = directive.operand.lstrip().startswith("<")
         if f"<{name}>" in host_only or is_host_header(name, is_system=is_system):
-            brought = next((f"#include <{one}>" for one in brought_headers(name) if one in others), "")
-            edit = Edit(directive.start, directive.end, brought, "include", name)
+            brought = (
+                one for begin, known in table("cuda")["brought"].items() if name.startswith(begin) for one in known
+            )
+            text = next((f"#include <{one}>" for one in brought if one in others), "")
+            edit = Edit(directive.start, directive.end, text, "include", name)
             if edit not in found.edits[file.name]:
                 found.edits[file.name].append(edit)
 

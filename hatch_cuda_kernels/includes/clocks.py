@@ -15,7 +15,7 @@ from hatch_cuda_kernels.cpp import (
     TextError,
     UnbalancedError,
     lex,
-    parse_define,
+    parse_defines,
 )
 from hatch_cuda_kernels.libraries import is_toolkit_macro
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -44,8 +44,7 @@ def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str
     spells = any("__DATE__" in one or "__TIME" in one for one in texts)
     if not spells and not (any("##" in one for one in texts) and any(map(_BEGINNING.search, texts))):
         return []
-    given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
-    macros = MacroTable({_NVRTC.name: (_NVRTC,), **given}, is_toolkit_macro)
+    macros = MacroTable({_NVRTC.name: (_NVRTC,), **parse_defines(define)}, is_toolkit_macro)
     found: set[str] = set()
     try:
         waiting = [*origin.read(start, macros).roots]

@@ -12,7 +12,7 @@ import posixpath
 from glob import has_magic
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, parse_define
+from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, parse_defines
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
@@ -91,7 +91,7 @@ class _Reader:
     def __init__(self, project: Project, given: Mapping[str, bytes], define: Sequence[tuple[str, str | None]]) -> None:
         self.project = project
         self.given = {path: parse_text(path, data) for path, data in given.items()}
-        self.define = [macro for name, value in define if (macro := parse_define(name, value)) is not None]
+        self.define = [macro for found in parse_defines(define).values() for macro in found if macro is not None]
         self.renamer = project.renamer(())
         self.done: dict[str, Renamed] = {}
         self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it

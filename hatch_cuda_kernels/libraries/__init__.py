@@ -13,12 +13,12 @@ __getattr__ = lazy(
     __name__,
     {
         "compilers": "macros_of_cccl macros_of_nvrtc may_be_defined nvcc_macros shared_macros",
-        "dispatch": "as_declared dispatched returns_data",
+        "dispatch": "as_declared dispatched",
         "table": (
-            "boost_header brought_headers defines_constants guessed_values has_toolkit_prefix header_of "
-            "header_of_use headers_in hides_mark is_heavy_header is_host_call is_host_header is_library_header "
-            "is_toolkit_macro is_torch_header is_torch_name namespaces own_functions renamed_functions "
-            "stand_in_headers standard_headers std_templates telling_words torch torch_headers torch_names words_in"
+            "begins_as boost_header defines_constants has_toolkit_prefix header_of header_of_use headers_in hides_mark "
+            "is_host_call is_host_header is_library_header is_toolkit_macro is_torch_name namespaces own_functions "
+            "renamed_functions stand_in_headers standard_headers std_templates table telling_words torch torch_headers "
+            "torch_names words_in"
         ),
     },
 )

@@ -10,33 +10,34 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cpp import UNKNOWN_VALUE, Macro, MacroTable, parse_define
-from hatch_cuda_kernels.libraries.table import is_toolkit_macro, table, telling_words
+from hatch_cuda_kernels.cpp import UNKNOWN_VALUE, Macro, MacroTable, parse_define, parse_defines
+from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from hatch_cuda_kernels.cpp import State
+
 
 @cache
-def nvcc_macros() -> Mapping[str, tuple[Macro | None, ...]]:
+def nvcc_macros() -> Mapping[str, State]:
     """Return the macros that nvcc defines and NVRTC does not."""
     text = Path(__file__).with_name("nvcc_macros.txt").read_text(encoding="utf-8")
-    found: dict[str, tuple[Macro | None, ...]] = {}
+    found: dict[str, State] = {}
     for line in text.splitlines():
         name, _, value = line.partition(" ")
-        found[name.removesuffix("()")] = (
-            _opaque(name.removesuffix("()"), is_called=True) if name.endswith("()") else parse_define(name, value),
-        )
+        plain = name.removesuffix("()")
+        found[plain] = (parse_define(name, value) if plain == name else _opaque(plain, is_called=True),)
     return found
 
 
 @cache
-def shared_macros(std: str) -> Mapping[str, tuple[Macro | None, ...]]:
+def shared_macros(std: str) -> Mapping[str, State]:
     """Return the macros that both define, for a version of C++ such as ``c++17``."""
     version = {"c++14": "201402L", "c++17": "201703L", "c++20": "202002L"}[std]
     shared = table("compilers")["shared"]
     known = {**dict.fromkeys(shared["plain"], "1"), "__cplusplus": version}
-    found: dict[str, tuple[Macro | None, ...]] = {name: (parse_define(name, value),) for name, value in known.items()}
+    found: dict[str, State] = {name: (parse_define(name, value),) for name, value in known.items()}
     absent = dict.fromkeys(table("compilers")["others"]["names"], (None,))
     unknown = (*shared["unknown"], *table("cuda")["macros"]["predefined"])
     return found | absent | {name: (_opaque(name),) for name in unknown}
@@ -45,18 +46,17 @@ def shared_macros(std: str) -> Mapping[str, tuple[Macro | None, ...]]:
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
     """Return the macros that NVRTC has before a source; nothing is known of those that a header may bring."""
     words = telling_words()
-    given = {one.name: (one,) for name, value in define if (one := parse_define(name, value)) is not None}
     shared = table("cuda")["macros"]["nvrtc"]
-    absent: dict[str, tuple[Macro | None, ...]] = dict.fromkeys(nvcc_macros().keys() - words - {*shared}, (None,))
+    absent: dict[str, State] = dict.fromkeys(nvcc_macros().keys() - words - {*shared}, (None,))
     defined = {name: (_opaque(name),) for name in shared}
     return MacroTable(
-        {**absent, **defined, **shared_macros(std), **given},
+        {**absent, **defined, **shared_macros(std), **parse_defines(define)},
         lambda name: name in words or may_be_defined(name) or is_toolkit_macro(name),
     )
 
 
 @cache
-def macros_of_cccl() -> Mapping[str, tuple[Macro | None, ...]]:
+def macros_of_cccl() -> Mapping[str, State]:
     """Return the macros that CCCL's headers have where NVRTC compiles them; of one of several values, each."""
     defined = table("compilers")["cccl"].items()
     return {name.partition("(")[0]: tuple(parse_define(name, text) for text in texts) for name, texts in defined}
@@ -64,7 +64,7 @@ def macros_of_cccl() -> Mapping[str, tuple[Macro | None, ...]]:
 
 def may_be_defined(name: str) -> bool:
     """Return whether an architecture or an option may define a macro of both compilers."""
-    return bool(name.startswith(table("compilers")["shared"]["perhaps"]))
+    return begins_as(name, "compilers", "shared", "perhaps")
 
 
 def _opaque(name: str, *, is_called: bool = False) -> Macro:

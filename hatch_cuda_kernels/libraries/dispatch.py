@@ -13,11 +13,6 @@ if TYPE_CHECKING:
 _NUMBERS: Final = (["::", "Half"], ["::", "BFloat16"])
 
 
-def returns_data(function: str) -> bool:
-    """Return whether a function of tensors returns a pointer to its template argument."""
-    return function in table("torch")["dispatch"]["data"]
-
-
 def dispatched(macro: str, arguments: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
     """Return the name that a macro declares, and the types that it stands for; None for any other macro.
 

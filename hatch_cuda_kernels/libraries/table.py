@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,10 +57,9 @@ def std_templates() -> frozenset[str]:
     return words_in("standard", "sets", "templates").union(traits)
 
 
-@cache
-def guessed_values() -> Mapping[str, tuple[str, ...]]:
-    """Return what to try for template parameters, by what they are, and by what they are called."""
-    return {key: tuple(values) for key, values in table("cuda")["guesses"].items()}
+def begins_as(name: str, table_name: str, *keys: str) -> bool:
+    """Return whether a name begins as a word of a list does."""
+    return name.startswith(_at(table_name, keys))
 
 
 @cache
@@ -93,11 +93,6 @@ class StandInHeader(NamedTuple):
         """Return whether the names are there with nvcc, where includes of some headers are cut and others are there."""
         is_known = not self.by or not {*self.by}.isdisjoint(cut_headers)
         return is_known and not (self.unless and any(name.startswith(self.unless) for name in there))
-
-
-def brought_headers(name: str) -> tuple[str, ...]:
-    """Return the headers for device code that a header of a library that is called from the host includes."""
-    return next((tuple(found) for begin, found in table("cuda")["brought"].items() if name.startswith(begin)), ())
 
 
 @cache
@@ -215,10 +210,9 @@ def _global() -> tuple[Mapping[str, str], ...]:
 
 def header_of(name: str) -> str | None:
     """Return the header that has a global name; None where none is known, or the host's alone has it."""
-    found = next((one[name] for one in _global() if name in one), None)
-    if found is not None:
-        return found
-    return next((one.by[0] if one.by else one.header for one in stand_in_headers() if name in one.names), None)
+    known = (one[name] for one in _global() if name in one)
+    ours = (one.by[0] if one.by else one.header for one in stand_in_headers() if name in one.names)
+    return next(chain(known, ours), None)
 
 
 @cache
@@ -288,17 +282,9 @@ def standard_headers() -> frozenset[str]:
     return frozenset((*names, *known["cpp"], *known["system"]))
 
 
-@cache
-def is_torch_header(name: str) -> bool:
-    """Return whether a header is PyTorch's, or one that these need."""
-    return name.startswith(table("torch")["torch"]["headers"])
-
-
-@cache
 def is_torch_name(name: str) -> bool:
     """Return whether a name is one of PyTorch's namespaces, macros, or types that need no namespace."""
-    known = table("torch")["torch"]
-    return name in known["roots"] or name.startswith(known["words"])
+    return name in torch().roots or begins_as(name, "torch", "torch", "words")
 
 
 @cache
@@ -307,12 +293,6 @@ def is_host_call(name: str) -> bool:
     known = table("cuda")["calls"]
     leads = (name.removeprefix(word)[:1] for word in known["words"] if name.startswith(word))
     return name.startswith(known["constants"]) or any(map(str.isupper, leads))
-
-
-@cache
-def is_heavy_header(name: str) -> bool:
-    """Return whether the front end takes seconds for a header."""
-    return name.startswith(table("cuda")["headers"]["heavy"])
 
 
 @cache

@@ -41,7 +41,7 @@ from hatch_cuda_kernels.compiler import (
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
-from hatch_cuda_kernels.libraries import is_heavy_header
+from hatch_cuda_kernels.libraries import begins_as
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.executors import (
@@ -276,7 +276,7 @@ def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
     if isinstance(job, FinishJob):
         return sum(len(given.image) for given in job.inputs) / _SECOND.get(job.input_kind, _PTX_SECOND)
-    heavy = any(map(is_heavy_header, job.program.outside))
+    heavy = any(begins_as(name, "cuda", "headers", "heavy") for name in job.program.outside)
     front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS
     characters = len(job.program.source) + sum(len(text) for _, text in job.program.headers)
     return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters

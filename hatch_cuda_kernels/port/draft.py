@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cpp import lex
-from hatch_cuda_kernels.libraries import guessed_values, headers_in, torch
+from hatch_cuda_kernels.libraries import headers_in, table, torch
 from hatch_cuda_kernels.port.sites import words
 
 if TYPE_CHECKING:
@@ -24,10 +24,7 @@ _MOST_NAMED: Final = 3
 _MOST_GUESSED: Final = 6
 #: Which type, and which number, each guess takes.
 _ROUNDS: Final = ((0, 0), (0, 1), (1, 0), (0, 2), (2, 1), (5, 0), (0, 5), (0, 4), (4, 1), (6, 1))
-_HEAD: Final = """\
-# Drafted by hatch-cuda-kernels port; read it before you use it.
-schema: 1
-"""
+_HEAD: Final = ("# Drafted by hatch-cuda-kernels port; read it before you use it.", "schema: 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,12 @@ class DraftedModule:
     @property
     def headers(self) -> list[str]:
         """The headers that declare the types of the instances."""
-        return [*dict.fromkeys(_headers(lex(" ".join(self.instances))))]
+        texts, of_cuda = ["", "", *lex(" ".join(self.instances))], headers_in("cuda", "device")
+        found = (
+            torch().names.get((text,)) if (before == "::" and root in torch().roots) else of_cuda.get(text)
+            for root, before, text in zip(texts, texts[1:], texts[2:], strict=False)
+        )
+        return [*dict.fromkeys(filter(None, found))]
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -93,11 +95,8 @@ def module_names(sources: Iterable[str]) -> Iterator[str]:
 
 def manifest_text(modules: Iterable[DraftedModule], options: NvrtcOptions) -> str:
     """Return a manifest of modules, for sources that are compiled with these options."""
-    lines = [_HEAD.rstrip()]
     stated = stated_options(options)
-    if stated:
-        lines.append(f"options: {flow(stated)}")
-    lines.append("modules:")
+    lines = [*_HEAD, *([f"options: {flow(stated)}"] if stated else []), "modules:"]
     for module in modules:
         keys = module.stated
         if options.pre_include and "options" in keys:  # its list is in place of the one for all modules
@@ -109,8 +108,8 @@ def manifest_text(modules: Iterable[DraftedModule], options: NvrtcOptions) -> st
 
 def stated_options(options: NvrtcOptions) -> dict[str, Any]:
     """Return what a manifest states of options, but for those that every module has."""
-    values = {one.name: getattr(options, one.name) for one in fields(options)}
-    stated = {one.name: values[one.name] for one in fields(options) if values[one.name] != one.default}
+    values = ((one, getattr(options, one.name)) for one in fields(options))
+    stated = {one.name: value for one, value in values if value != one.default}
     return stated | ({"define": dict(options.define)} if options.define else {})
 
 
@@ -126,7 +125,6 @@ def flow(value: object) -> str:
 
 
 def _unknown_launches(template: Template) -> Iterator[str]:
-    """Yield the launches that do not tell a kernel's arguments."""
     shown = template.instance(template.parameters)
     if not template.sites:
         yield f"{shown}: no launch was seen; list its instances"
@@ -134,15 +132,6 @@ def _unknown_launches(template: Template) -> Iterator[str]:
         arguments = "" if site.template is None else f"<{', '.join(site.template)}>"
         spelled = f"{site.kernel}{arguments}({', '.join(site.arguments)})"
         yield f"{shown}: launched at {site.path}:{site.line} as {spelled}; list its instances"
-
-
-def _headers(texts: Sequence[str]) -> Iterator[str]:
-    """Yield the headers that declare the types of instances."""
-    for at, text in enumerate(texts):
-        is_torchs = at > 1 and texts[at - 1] == "::" and texts[at - 2] in torch().roots
-        header = torch().names.get((text,)) if is_torchs else headers_in("cuda", "device").get(text)
-        if header is not None:
-            yield header
 
 
 def _refusal_lines(names: Iterable[str], refused: Mapping[str, str]) -> Iterator[str]:
@@ -172,13 +161,13 @@ def enumerators_of(declarations: Iterable[Declaration]) -> dict[str, tuple[str, 
 
 def _guesses(template: Template, enumerators: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
     """Yield arguments of a kernel to try, the likeliest first; what launches tell of them is kept."""
-    types = guessed_values()["types"]
-    plain = {word for one in (*types, *guessed_values()["flags"]) for word in one.split()}
+    values = table("cuda")["guesses"]
+    plain = {word for one in (*values["types"], *values["flags"]) for word in one.split()}
     seen = next((each for site in template.sites for each in (*site.meanings, site.template or ())), ())
     open_ones = {name for site in template.sites for name, values in site.axes.items() if not values}
-    texts = [lex(part) for part in seen]
     is_known = [
-        words(one) <= plain or ("::" in one and "typename" not in one and open_ones.isdisjoint(one)) for one in texts
+        words(one) <= plain or ("::" in one and "typename" not in one and open_ones.isdisjoint(one))
+        for one in map(lex, seen)
     ]
     for kind, number in _ROUNDS:
         parts: list[str] = []
@@ -188,14 +177,14 @@ def _guesses(template: Template, enumerators: Mapping[str, tuple[str, ...]]) -> 
             elif at >= template.required:
                 break
             else:
-                values = _values(tokens, template.parameters[at], enumerators)
-                parts.append(values[(kind if values is types else number) % len(values)])
+                tried = _values(tokens, template.parameters[at], enumerators)
+                parts.append(tried[(kind if tried is values["types"] else number) % len(tried)])
         yield parts
 
 
-def _values(texts: Sequence[str], name: str, enumerators: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _values(texts: Sequence[str], name: str, enumerators: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """Return what may be given for a parameter; NVRTC says what of it may not."""
-    values = guessed_values()
+    values: dict[str, Sequence[str]] = table("cuda")["guesses"]
     if texts[0] in {"typename", "class"}:
         return values["sizes" if any(part in name.lower() for part in values["of_sizes"]) else "types"]
     if texts[0] == "bool":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -117,7 +117,7 @@ class _Page:
         return is_near and not any(one.text.strip() for one in (*before[2], edit))
 
     def _line_of(self, offset: int) -> int:
-        return bisect_right(self._starts, offset) - 1
+        return self._file.line(offset) - 1
 
     def _whole(self, edit: Edit) -> tuple[int, int] | None:
         """Return the lines around an edit with whole comments, joined lines and groups; None for too many."""
@@ -128,7 +128,9 @@ class _Page:
                 first -= 1
             while last + 1 < len(self.lines) and self._goes_on(last):
                 last += 1
-            groups = [] if edit.reason == "condition" else [self._groups[at] for at in self._conditionals(first, last)]
+            inside = range(*(self._file.run_at(self._starts[line] - 1) for line in (first, last + 1)))
+            is_whole = edit.reason == "condition"
+            groups = [] if is_whole else [self._groups[at] for at in inside if at in self._groups]
             wide = min([first, *(one[0] for one in groups)]), max([last, *(one[1] for one in groups)])
             if wide == (first, last):
                 return wide
@@ -146,33 +148,25 @@ class _Page:
             begin = self._file.place_behind(self._file.place(self._tokens[at].start), self._tokens[at].text)
         return offset < begin or not lex(f"{self._file.text[begin:offset]}*/")  # which only a comment takes in
 
-    def _conditionals(self, first: int, last: int) -> Iterable[int]:
-        """Return the directives of conditional groups in some lines, by their indices."""
-        begin, end = (self._file.run_at(self._starts[line] - 1) for line in (first, last + 1))
-        return (at for at in range(begin, end) if at in self._groups)
-
     @cached_property
     def _groups(self) -> dict[int, tuple[int, int]]:
         """The first and the last line of the group of each conditional directive, by its index."""
         found: dict[int, tuple[int, int]] = {}
         directives = self._file.directives
-        for at in (at for at, one in enumerate(directives) if one.is_conditional):
-            chain = [at]
-            while at not in found and chain[-1] in self._file.groups:
-                chain.append(self._file.groups[chain[-1]])
-            span = self._line_of(directives[at].start), self._line_of(directives[chain[-1]].end - 1)
-            found |= {} if at in found else dict.fromkeys(chain, span)
+        for at, one in enumerate(directives):
+            if one.is_conditional and at not in found:
+                chain = self._file.group(at)
+                span = self._line_of(one.start), self._line_of(directives[chain[-1]].end - 1)
+                found |= dict.fromkeys(chain, span)
         return found
 
     def first_include(self) -> int:
         """Return the first line with an include that no ``#if`` is around; 0 where there is none."""
-        at = 0
-        while at < len(self._file.directives):
-            if self._file.directives[at].word == "include":
-                return self._line_of(self._file.directives[at].start)
-            while at in self._file.groups:
-                at = self._file.groups[at]
-            at += 1
+        at, directives = 0, self._file.directives
+        while at < len(directives):
+            if directives[at].word == "include":
+                return self._line_of(directives[at].start)
+            at = self._file.group(at)[-1] + 1
         return 0
 
     def show_twice(self, first: int, last: int, edits: Sequence[Edit]) -> str:

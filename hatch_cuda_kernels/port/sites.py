@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp import find_closing, is_identifier, lex, spell, split_at_commas
-from hatch_cuda_kernels.libraries import dispatched, returns_data
+from hatch_cuda_kernels.libraries import dispatched, words_in
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class Code:
         name = made[angle - 1]
         if angle and name in _CASTS:
             return self._resolve(made[angle + 1 : -1])
-        if angle > 1 and returns_data(name):
+        if angle > 1 and name in words_in("torch", "dispatch", "data"):
             return (*self._resolve(made[angle + 1 : -1]), "*")
         is_made = (angle and name not in self._functions) or tokens[opening] == "{" or made[0] in _BUILTIN
         return self._resolve(made) if is_made and _is_type(made) else ()
