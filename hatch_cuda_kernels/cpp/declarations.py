@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
+from hatch_cuda_kernels.cpp.spelling import split_at_commas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 
-Kind = Literal[
-    "namespace",
-    "linkage",
-    "class",
-    "enum",
-    "function",
-    "variable",
-    "alias",
-    "using",
-    "forward",
-    "assertion",
-    "instantiation",
-    "concept",
-    "guide",
-    "unknown",
-]
+Kind: TypeAlias = (
+    Literal["namespace", "linkage", "class", "enum", "function", "variable", "alias"]
+    | Literal["using", "forward", "assertion", "instantiation", "concept", "guide", "unknown"]
+)
 
 
 class Declarator(NamedTuple):
@@ -83,6 +72,38 @@ class Declaration:
             found = found if scope.kind == "linkage" else [*scope.qualifier, scope.name, *found]
             scope = scope.parent
         return tuple(found)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The names of the scopes that it belongs to: those around it, and those before its name."""
+        return (*self.scope, *self.qualifier)
+
+    @property
+    def names(self) -> set[str]:
+        """All names that it gives to its scope."""
+        return {self.name, *(one.name for one in self.declarators), *self.enumerators} - {""}
+
+    def full_name(self, name: str = "") -> str:
+        """Return its name, or another one that it declares, with its scopes' names, as far as these have some."""
+        return "::".join(filter(None, (*self.owners, name or self.name)))
+
+    def inside(self) -> list[StreamToken]:
+        """Return the tokens in its body, each macro expanded; none without a body. Raises TextError."""
+        return [] if self.body is None else self.stream.between(*(self.tokens[at] for at in self.body))
+
+    @property
+    def body_texts(self) -> list[str]:
+        """The tokens of its body as they are written; none without a body."""
+        first, last = (self.tokens[at] for at in self.body or (0, 0))
+        end = last.at + 1 if last.use is None else last.use.last
+        return [] if self.body is None else self.stream.texts[first.at : end]
+
+    @property
+    def parameter_texts(self) -> list[tuple[str, ...]]:
+        """The tokens of each of a function's parameters; none of what is no function."""
+        first, last = self.parameters or (0, 0)
+        parts = split_at_commas([token.text for token in self.tokens[first + 1 : last]])
+        return [part for part in parts if part != ("void",)]
 
     @property
     def has_c_linkage(self) -> bool:

@@ -26,7 +26,7 @@ from hatch_cuda_kernels.cpp.heads import (
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
 from hatch_cuda_kernels.cpp.macros import MacroTable
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, TextError, brace_macros
-from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, Run, TranslationUnit
+from hatch_cuda_kernels.cpp.unit import Run, TranslationUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.declarations import Kind
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.stream import StreamToken
-    from hatch_cuda_kernels.cpp.unit import Visit
+    from hatch_cuda_kernels.cpp.unit import Inclusion, Visit
 
     #: Is told of each inclusion the scope in which it stands; False for one inside a declaration or a body.
     Included = Callable[[Inclusion, Declaration | None, bool], None]
@@ -224,14 +224,11 @@ class _UnitParser:
     def _add_parts(self, visit: Visit) -> None:
         """Note a file that stands inside a declaration, and all that it includes; not one that was read before."""
         self._parts.update({visit.file.name} if visit.items else ())
-        waiting = [*visit.items]
+        waiting = [*visit.inclusions]
         while waiting:
-            item = waiting.pop()
-            if isinstance(item, Inclusion):
-                self._parts.add(item.visit.file.name)
-                waiting += item.visit.items
-            elif isinstance(item, Branches):
-                waiting += [one for branch in item.branches for one in branch]
+            inner = waiting.pop().visit
+            self._parts.add(inner.file.name)
+            waiting += inner.inclusions
 
 
 class _Parser:

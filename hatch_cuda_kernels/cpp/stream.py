@@ -289,34 +289,15 @@ class Stream:
 
     def is_sure(self, use: Use) -> bool:
         """Return whether all macros that a use leads to have one definition there."""
-        seen: set[str] = set()
-        waiting, time = [*self.texts[use.first : use.last]], self.time(use.first)
-        while waiting:
-            name = waiting.pop()
-            if name in self.known and name not in seen:
-                seen.add(name)
-                known = self._macros.at(name, time)
-                if len(known) != 1:
-                    return False
-                waiting += [word for one in known if one is not None for word in one.words]
-        return True
+        reached = self._macros.reached(self.texts[use.first : use.last], self.time(use.first))
+        return all(len(found) == 1 for found in reached.values())
 
     def _others(self, name: str, time: int) -> frozenset[str]:
         """Return the identifiers that other definitions of a macro lead to, if several may hold."""
-        found = self._macros.at(name, time)
-        if len(found) == 1:
+        if len(self._macros.at(name, time)) == 1:
             return frozenset()
-        words: set[str] = set()
-        waiting = [one for one in found if one is not None]
-        while waiting:
-            fresh = waiting.pop().words - words
-            words |= fresh
-            waiting += [one for word in fresh for one in self._macros.at(word, time) if one is not None]
-        return frozenset(words)
-
-    def is_empty(self, opening: StreamToken, closing: StreamToken) -> bool:
-        """Return whether nothing stands between two braces."""
-        return not self.between(opening, closing)
+        reached = self._macros.reached([name], time).values()
+        return frozenset(word for found in reached for one in found if one is not None for word in one.words)
 
     def between(self, first: StreamToken, last: StreamToken) -> list[StreamToken]:
         """Return what stands between two tokens, each macro expanded."""

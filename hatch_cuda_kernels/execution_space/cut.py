@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, is_identifier, split_at_commas
+from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, is_identifier
 from hatch_cuda_kernels.execution_space.alignments import ATTRIBUTES, align_class, align_member
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
@@ -316,17 +316,12 @@ class _Cutter:
             return True
         if declaration.is_member and declaration.is_constructor and declaration.body is not None:
             # variables of such a class need no code to start
-            first, last = declaration.body
-            return last == first + 1 and declaration.stream.is_empty(
-                declaration.tokens[first], declaration.tokens[last]
-            )
+            return declaration.body[1] == declaration.body[0] + 1 and not declaration.inside()
         return False
 
     def _trap(self, declaration: Declaration, editor: Editor) -> None:
         """Put a trap in the place of each ``throw`` in a body that stays."""
-        if declaration.body is None:
-            return
-        tokens = declaration.stream.between(*(declaration.tokens[at] for at in declaration.body))
+        tokens = declaration.inside()
         texts = [token.text for token in tokens]
         for first in [at for at, text in enumerate(texts) if text == "throw"]:
             at = _end(texts, first, 1, ";,:)]}" if texts[first - 1 : first] == ["?"] else ";,)]}")
@@ -545,13 +540,10 @@ def place_of(declaration: Declaration, at: int = 0) -> Place:
 
 def _parameters(declaration: Declaration) -> tuple[str, ...]:
     """Return the types of a function's parameters as they are spelled, without names; of a template, their number."""
-    if declaration.parameters is None:
-        return ()
-    first, last = declaration.parameters
-    parts = split_at_commas([token.text for token in declaration.tokens[first + 1 : last]])
+    parts = declaration.parameter_texts
     if declaration.template is not None:
         return ("",) * len(parts)
-    return tuple(" ".join(_without_name([*takewhile("=".__ne__, one)])) for one in parts if one != ("void",))
+    return tuple(" ".join(_without_name([*takewhile("=".__ne__, one)])) for one in parts)
 
 
 def _may_be(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -647,16 +639,12 @@ def _has_lambda(declaration: Declaration) -> bool:
 
 def _has_local_class(declaration: Declaration) -> bool:
     """Return whether a class in a function's body may have functions, which are for the device as it is."""
-    if declaration.body is None:
-        return False
-    first, last = declaration.body
-    words = declaration.stream.texts[declaration.tokens[first].at : declaration.tokens[last].at]
-    return not {"class", "struct", "union"}.isdisjoint(words)
+    return not {"class", "struct", "union"}.isdisjoint(declaration.body_texts)
 
 
 def _key(declaration: Declaration) -> Name:
     """Return the scope and the name of what is declared."""
-    return (*declaration.scope, *declaration.qualifier), declaration.name
+    return declaration.owners, declaration.name
 
 
 def _edit(declaration: Declaration, reason: str, text: str) -> Edit:

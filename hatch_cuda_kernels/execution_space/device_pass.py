@@ -74,20 +74,12 @@ class DevicePass:
 
     def changes(self) -> tuple[SourceChange, ...]:
         """Return what was changed, by place."""
-        return tuple(
-            sorted(
-                {
-                    SourceChange(
-                        name.removeprefix(VIRTUAL_ROOT),
-                        self.files[name].line(edit.start),
-                        edit.reason,
-                        edit.name,
-                    )
-                    for name, edits in self.found.edits.items()
-                    for edit in edits
-                }
-            )
-        )
+        every = ((name, edit) for name, edits in self.found.edits.items() for edit in edits)
+        found = {
+            SourceChange(name.removeprefix(VIRTUAL_ROOT), self.files[name].line(edit.start), edit.reason, edit.name)
+            for name, edit in every
+        }
+        return tuple(sorted(found))
 
     def place(self, error: Diagnostic) -> tuple[SourceFile | None, int]:
         """Return the file and the offset there that the mark of an error is at; None for another file, or no mark.
@@ -109,9 +101,8 @@ class DevicePass:
         word = name.rpartition("::")[2]
         for reading in self.readings:
             for one in reading:
-                if one.kind == "function" and one.body is not None and is_marked(one):
-                    body = reading.stream.between(*(one.tokens[at] for at in one.body))
-                    at = next((token.at for token in body if token.text == word), None)
+                if one.kind == "function" and is_marked(one):
+                    at = next((token.at for token in one.inside() if token.text == word), None)
                     if at is not None:
                         file, start, _ = reading.stream.place(at)
                         return file.at(start).removeprefix(VIRTUAL_ROOT)
@@ -231,9 +222,8 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
     """Yield the declarations that go because the user says that they are the host's, by the end of their full names."""
     for reading in readings if names else ():
         for one in reading:
-            scope = (*one.scope, *one.qualifier)
             own = {one.name, *(declarator.name for declarator in one.declarators if one.kind != "class")} - {""}
-            full = ("::".join(("", *filter(None, scope), name)) for name in own)
+            full = (f"::{one.full_name(name)}" for name in own)
             if any(name.endswith(f"::{stated}") for name in full for stated in names):
                 yield place_of(one), "whole"
 
@@ -308,15 +298,8 @@ def _with_probes(directive: Directive) -> tuple[list[MacroToken], bool]:
 
 def _is_nvccs(name: str, macros: MacroTable, time: int) -> bool:
     """Return whether a name leads to a macro that nvcc alone defines."""
-    nvcc, seen, waiting = nvcc_macros(), {name}, [name]
-    while waiting:
-        known = macros.at(waiting.pop(), time)
-        if known and known == nvcc.get(known[0].name if known[0] else ""):
-            return True
-        fresh = {word for one in known if one is not None for word in one.words} - seen
-        seen |= fresh
-        waiting += fresh
-    return False
+    nvcc = nvcc_macros()
+    return any(known == nvcc.get(one) for one, known in macros.reached([name], time).items())
 
 
 def _with_values(macros: MacroTable, condition: Condition) -> str:

@@ -144,18 +144,10 @@ def is_kernel(declaration: Declaration) -> bool:
 
 def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
     """Return the parameters of a function; none of what is no function."""
-    from hatch_cuda_kernels.cpp import spell, split_at_commas  # a store reads no C++
+    from hatch_cuda_kernels.cpp import spell  # a store reads no C++
 
-    if declaration.parameters is None:
-        return ()
-    first, last = declaration.parameters
-    parts = split_at_commas([token.text for token in declaration.tokens[first + 1 : last]])
-    found = (_parameter(part) for part in parts if part != ("void",))
+    found = map(_parameter, declaration.parameter_texts)
     return tuple(DeclaredParameter(spell(kind), name) for kind, name in found)
-
-
-def _qualified(declaration: Declaration, name: str) -> str:
-    return "::".join(filter(None, (*declaration.scope, *declaration.qualifier, name)))
 
 
 def _file(declaration: Declaration) -> str:
@@ -164,7 +156,7 @@ def _file(declaration: Declaration) -> str:
 
 def _kernel(declaration: Declaration) -> DeclaredKernel:
     return DeclaredKernel(
-        _qualified(declaration, declaration.name),
+        declaration.full_name(),
         parameters_of(declaration),
         declaration.template is not None,
         declaration.has_c_linkage,
@@ -183,8 +175,7 @@ def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
     for one, end in zip(declaration.declarators, _ends(declaration), strict=True):
         brackets = any(token.text == "[" for token in declaration.tokens[one.first : end])
         if marked or brackets:
-            is_table = "extern" not in words
-            yield DeclaredVariable(_qualified(declaration, one.name), is_table, _file(declaration))
+            yield DeclaredVariable(declaration.full_name(one.name), "extern" not in words, _file(declaration))
 
 
 def _ends(declaration: Declaration) -> list[int]:

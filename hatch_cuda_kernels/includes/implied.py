@@ -120,7 +120,7 @@ class _OwnNames:
             self.aliases[tokens[1]] = _chain(tokens, 3 + (tokens[3] == "::"))
 
     def _add(self, one: Declaration) -> None:
-        names = {one.name, *(each.name for each in one.declarators), *one.enumerators} - {""}
+        names = one.names
         if one.kind == "function" and "__global__" in one.words:
             self.kernels |= names
         if one.kind == "alias":

@@ -139,7 +139,7 @@ class Instances:
             if not heads or not is_kernel(one) or one.is_specialization or not heads[-1]:
                 continue
             file, start, _ = one.stream.place(one.tokens[0].at)
-            name = "::".join(filter(None, (*one.scope, *one.qualifier, one.name)))
+            name = one.full_name()
             types = tuple(_parameters(one).values())
             numbers = {name: (str(at),) for at, name in enumerate(_names_of(heads[-1]))}
             kernel = Template(file.name.removeprefix(VIRTUAL_ROOT), file.line(start), name, heads[-1], types)
@@ -154,11 +154,7 @@ class Instances:
         left = _MOST_TOKENS
         for one, is_head in interesting:
             try:
-                tokens = (
-                    one.tokens
-                    if is_head or one.body is None
-                    else one.stream.between(*(one.tokens[at] for at in one.body))
-                )
+                tokens = one.tokens if is_head else one.inside()
             except TextError:
                 continue  # macros become more than anybody writes
             left -= len(tokens)
@@ -184,8 +180,7 @@ class Instances:
         for one in self._declarations:
             code.append((one, True, frozenset(token.text for token in one.tokens)))
             if one.body is not None and one.kind in {"function", "unknown"}:
-                first, last = (one.tokens[at] for at in one.body)
-                code.append((one, False, _words(one.stream.texts[first.at : last.use.last if last.use else last.at])))
+                code.append((one, False, _words(one.body_texts)))
         wanted, reached, found = {*self._kernels}, set[str](), set[int]()
         waiting = [*self._kernels, _LAUNCH]
         for _ in range(_DEEPEST):

@@ -271,10 +271,8 @@ def may_lack(declarations: Iterable[Declaration]) -> bool:
     for one in (one for one in declarations if one.kind in {"function", "variable"}):
         name = (*one.scope[-1:], *one.qualifier[-1:], one.name)
         is_marked = not one.words.isdisjoint(MARKS)
-        if one.body is not None and is_marked:
-            first, last = (one.tokens[at].at for at in one.body)
-            if launches(one.stream.texts[first : last + 1]):
-                return True
+        if is_marked and launches(one.body_texts):
+            return True
         if one.body is None if one.kind == "function" else "extern" in one.words:
             declared.update([name] if is_marked else ())
         else:
@@ -291,5 +289,5 @@ def _has_definition(text: str, symbol: str) -> bool:
         found = [*read_alone(SourceFile("", text))]
     except (TextError, UnbalancedError):
         return True
-    own = (one for one in found if "".join(words) in {one.name, *(declarator.name for declarator in one.declarators)})
+    own = (one for one in found if "".join(words) in one.names)
     return any(one.body is not None or (one.kind == "variable" and "extern" not in one.words) for one in own)
