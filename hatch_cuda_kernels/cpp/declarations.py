@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.spelling import split_at_commas
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 
-Kind: TypeAlias = (
-    Literal["namespace", "linkage", "class", "enum", "function", "variable", "alias"]
-    | Literal["using", "forward", "assertion", "instantiation", "concept", "guide", "unknown"]
-)
+Kind = Literal[
+    "namespace", "linkage", "class", "enum", "function", "variable", "alias", "using", "forward", "assertion",
+    "instantiation", "concept", "guide", "unknown",
+]  # fmt: skip
 
 
 class Declarator(NamedTuple):

@@ -28,13 +28,13 @@ from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
 from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
+    entry,
     has_toolkit_prefix,
     is_host_header,
     is_toolkit_macro,
     may_be_defined,
     nvcc_macros,
     shared_macros,
-    table,
     words_in,
 )
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -363,7 +363,7 @@ def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]
         is_system = directive.operand.lstrip().startswith("<")
         if f"<{name}>" in host_only or is_host_header(name, is_system=is_system):
             brought = (
-                one for begin, known in table("cuda")["brought"].items() if name.startswith(begin) for one in known
+                one for begin, known in entry("cuda", "brought").items() if name.startswith(begin) for one in known
             )
             text = next((f"#include <{one}>" for one in brought if one in others), "")
             edit = Edit(directive.start, directive.end, text, "include", name)

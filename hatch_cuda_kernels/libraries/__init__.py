@@ -15,10 +15,10 @@ __getattr__ = lazy(
         "compilers": "macros_of_cccl macros_of_nvrtc may_be_defined nvcc_macros shared_macros",
         "dispatch": "as_declared dispatched",
         "table": (
-            "begins_as boost_header defines_constants has_toolkit_prefix header_of header_of_use headers_in hides_mark "
-            "is_host_call is_host_header is_library_header is_toolkit_macro is_torch_name namespaces own_functions "
-            "renamed_functions stand_in_headers standard_headers std_templates table telling_words torch torch_headers "
-            "torch_names words_in"
+            "begins_as boost_header defines_constants entry has_toolkit_prefix header_of header_of_use headers_in "
+            "hides_mark is_host_call is_host_header is_library_header is_toolkit_macro is_torch_name namespaces "
+            "own_functions renamed_functions stand_in_headers standard_headers std_templates telling_words torch "
+            "torch_headers torch_names words_in"
         ),
     },
 )

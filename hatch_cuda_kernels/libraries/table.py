@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 
 @cache
@@ -34,16 +34,17 @@ def _words(value: Any) -> Any:
 @cache
 def words_in(name: str, *keys: str) -> frozenset[str]:
     """Return the words of a list of a table."""
-    return frozenset(_at(name, keys))
+    return frozenset(entry(name, *keys))
 
 
 @cache
 def headers_in(name: str, *keys: str) -> Mapping[str, str]:
     """Return the names in the lists of a part of a table, each with its header."""
-    return {one: header for header, names in _at(name, keys).items() for one in names}
+    return {one: header for header, names in entry(name, *keys).items() for one in names}
 
 
-def _at(name: str, keys: Sequence[str]) -> Any:
+def entry(name: str, *keys: str) -> Any:
+    """Return what a table has under some keys."""
     found: Any = table(name)
     for key in keys:
         found = found[key]
@@ -59,7 +60,7 @@ def std_templates() -> frozenset[str]:
 
 def begins_as(name: str, table_name: str, *keys: str) -> bool:
     """Return whether a name begins as a word of a list does."""
-    return name.startswith(_at(table_name, keys))
+    return name.startswith(entry(table_name, *keys))
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cpp import lex
-from hatch_cuda_kernels.libraries import headers_in, table, torch
+from hatch_cuda_kernels.libraries import entry, headers_in, torch
 from hatch_cuda_kernels.port.sites import words
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def enumerators_of(declarations: Iterable[Declaration]) -> dict[str, tuple[str, 
 
 def _guesses(template: Template, enumerators: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
     """Yield arguments of a kernel to try, the likeliest first; what launches tell of them is kept."""
-    values = table("cuda")["guesses"]
+    values = entry("cuda", "guesses")
     plain = {word for one in (*values["types"], *values["flags"]) for word in one.split()}
     seen = next((each for site in template.sites for each in (*site.meanings, site.template or ())), ())
     open_ones = {name for site in template.sites for name, values in site.axes.items() if not values}
@@ -184,7 +184,7 @@ def _guesses(template: Template, enumerators: Mapping[str, tuple[str, ...]]) -> 
 
 def _values(texts: Sequence[str], name: str, enumerators: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """Return what may be given for a parameter; NVRTC says what of it may not."""
-    values: dict[str, Sequence[str]] = table("cuda")["guesses"]
+    values: dict[str, Sequence[str]] = entry("cuda", "guesses")
     if texts[0] in {"typename", "class"}:
         return values["sizes" if any(part in name.lower() for part in values["of_sizes"]) else "types"]
     if texts[0] == "bool":
