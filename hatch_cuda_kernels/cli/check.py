@@ -119,9 +119,10 @@ def _problems_and_warnings(
     manifest: Manifest, plan: tuple[PlannedModule, ...], toolchain: Toolchain | None
 ) -> tuple[list[str], list[str]]:
     """Return why a build would fail, as far as that shows without compiling, and warnings."""
-    from hatch_cuda_kernels.plan import broken_promises, check_release, missing_headers
+    from hatch_cuda_kernels.plan import broken_promises, check_release, missing_headers, unread_sources
 
-    problems = list(map(str, broken_promises(plan, manifest.supports, manifest.release)))
+    found = [*unread_sources(plan), *broken_promises(plan, manifest.supports, manifest.release)]
+    problems = [*map(str, found)]
     if toolchain is None:
         return problems, []
     try:

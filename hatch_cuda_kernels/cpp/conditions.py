@@ -42,6 +42,7 @@ _WORDS: Final = {
 _PROBES: Final = frozenset(
     {"__has_include", "__has_include_next", "__has_attribute", "__has_cpp_attribute", "__has_builtin", "__has_feature"}
 )
+_INCLUDABLE: Final = "__has_include"
 _KEPT: Final = _PROBES | {"defined"}
 _PRECEDENCE: Final = (
     ("||",),
@@ -76,7 +77,8 @@ class _SyntaxError(Exception):
 def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
     """Return whether an ``#if`` or ``#elif`` of any kind holds; None where that is unknown.
 
-    A condition that no preprocessor takes is unknown, too: where it counts, the compiler says so.
+    A condition that no preprocessor takes is unknown, too: where it counts, the compiler says so. A look-up of
+    ``__has_include(<name>)``, spelled so, tells whether a header is known to be there.
     """
     tokens, names = _tokens(directive.operand)
     word = directive.word.removeprefix("el")
@@ -97,7 +99,7 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
                 if one is not None:
                     waiting += one.words
                     makes_names |= one.makes_names
-    if makes_names:  # of which nothing is known yet
+    if makes_names or _INCLUDABLE in reached:  # of names that nothing is known of yet
         return _value(tokens, reached, look_up)
     return _known_value(directive.operand, (*reached.items(),))
 
@@ -258,7 +260,7 @@ class _ConditionParser:
             is_defined = _is_defined(name, self._look_up)
             return _UNKNOWN if is_defined is None else _Value(int(is_defined))
         if token in _PROBES:
-            return self._probe()
+            return self._probe(token)
         if is_identifier(token):
             return self._word(token)
         character = _CHARACTER.fullmatch(token)
@@ -272,17 +274,19 @@ class _ConditionParser:
             return _Value(1)
         if self._look_up(name) != (None,):
             if self._tokens[self._at : self._at + 1] == ["("]:
-                self._probe()
+                self._probe(name)
             return _UNKNOWN
         return _Value(0)
 
-    def _probe(self) -> _Value:
-        depth = 0
+    def _probe(self, asked: str) -> _Value:
+        """Return the answer to a probe, whose operand is next: 1 where that is known, as if a macro were called so."""
+        depth, spelled = 0, asked
         while True:
             text = self._next()
+            spelled += text
             depth += (text == "(") - (text == ")")
             if not depth:
-                return _UNKNOWN
+                return _Value(1) if asked == _INCLUDABLE and any(self._look_up(spelled)) else _UNKNOWN
 
 
 _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {

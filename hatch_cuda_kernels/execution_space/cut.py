@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, is_identifier
+from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, is_identifier
 from hatch_cuda_kernels.execution_space.alignments import ATTRIBUTES, align_class, align_member
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
@@ -36,6 +36,10 @@ _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__th
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 #: How the names of types begin that stand for what was cut.
 _CUT: Final = "hatch_cuda_kernels_cut_"
+_UNCLEAR_LAYOUT: Final = (
+    "nvcc and NVRTC read the attributes here in different ways, and which attributes these are depends on a condition "
+    "that only the compiler knows"
+)
 _TRAP: Final = "{ __trap(); }"
 #: A function in an anonymous namespace has to have a body if it is used. No assembler takes this one.
 _STUB: Final = '{{ asm("host code of {};"); }}'
@@ -474,7 +478,7 @@ class _Cutter:
 def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[list[tuple[SourceFile, Edit]], set[int]]:
     """Return the edits that all readings of their places want, and the groups of the others.
 
-    A header may be read twice, with other macros.
+    A header may be read twice, with other macros. Raises TextError for one that a layout depends on.
     """
     wanted = [editor.grouped() for editor in editors]
     files = {one.name: one for reading in readings for one in reading.stream.files}
@@ -500,6 +504,10 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
         if not fresh:
             break
         refused |= fresh
+    for number, edits in enumerate(wanted):
+        for group, file, edit in edits:
+            if (number, group) in refused and edit.reason == "attribute":
+                raise TextError(_UNCLEAR_LAYOUT, files[file], edit.start)
     agreed = {
         (file, edit): None
         for number, edits in enumerate(wanted)

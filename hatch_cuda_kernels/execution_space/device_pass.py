@@ -30,6 +30,7 @@ from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     entry,
     has_toolkit_prefix,
+    header_probes,
     is_host_header,
     is_toolkit_macro,
     may_be_defined,
@@ -188,7 +189,8 @@ def _read_device_pass(
     files = {**origin.files}
     if before is not None and {name: file.text for name, file in files.items()} == before.texts:
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
-    predefined = {**nvcc_macros(), **shared_macros(options.std), **parse_defines(options.define)}
+    probes = header_probes(closure.standard)
+    predefined = {**nvcc_macros(), **shared_macros(options.std), **probes, **parse_defines(options.define)}
     own = _own_macros(file for name, file in files.items() if name.startswith(VIRTUAL_ROOT))
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "compilers": "macros_of_cccl macros_of_nvrtc may_be_defined nvcc_macros shared_macros",
+        "compilers": "header_probes macros_of_cccl macros_of_nvrtc may_be_defined nvcc_macros shared_macros",
         "dispatch": "as_declared dispatched",
         "table": (
             "begins_as boost_header defines_constants entry has_toolkit_prefix header_of header_of_use headers_in "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cpp import UNKNOWN_VALUE, Macro, MacroTable, parse_define, parse_defines
-from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words
+from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,12 @@ def nvcc_macros() -> Mapping[str, State]:
         name, _, value = line.partition(" ")
         plain = name.removesuffix("()")
         found[plain] = (parse_define(name, value) if plain == name else _opaque(plain, is_called=True),)
-    return found
+    return found | header_probes(words_in("host", "system", "headers"))
+
+
+def header_probes(headers: Iterable[str]) -> dict[str, State]:
+    """Return what answers conditions that ask whether headers are there, for those that are."""
+    return {f"__has_include(<{name}>)": (Macro("", None, False, ()),) for name in headers}
 
 
 @cache

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "notes": "arch_warnings broken_promises changed_code describe_plan missing_headers",
+        "notes": "arch_warnings broken_promises changed_code describe_plan missing_headers unread_sources",
         "plan": "job_images lay_out_jobs learn make_plan open_reader PlannedModule read_sources route_of",
         "release": "check_release requirements",
     },

@@ -187,6 +187,14 @@ def broken_promises(
     return broken_supports(supports, coverages)
 
 
+def unread_sources(plan: Sequence[PlannedModule]) -> list[Problem]:
+    """Return why it is not known what of some sources is host code, which no build takes, each once."""
+    units = (unit for planned in plan for unit in planned.sources.units)
+    found = dict.fromkeys(unit.cut.unread.partition(": ") for unit in units if unit.cut.unread)
+    fix = "write it in another way, or set 'host_code: keep' if none of the source is for the host"
+    return [Problem(message, fix, place) for place, _, message in found]
+
+
 def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list[Problem]:
     """Return the headers that sources include unconditionally and that cannot be found, each once."""
     found = (

@@ -217,6 +217,18 @@ def test_check_and_inspect_list_the_same_changes(tmp_path, fresh_cache, capsys):
         assert ("host code cut in k.cu and 1 header: run (k.cu:3) has no device mark" in out) == (code == "auto")
 
 
+def test_an_attribute_that_may_be_another_is_an_error_with_the_place(tmp_path, fresh_cache, capsys):
+    """Before a build, too, where NVRTC ignores the attribute and nvcc does not."""
+    header = "#if __CUDA_ARCH__ > 800\n#define PACKED __attribute__((packed))\n#else\n#define PACKED\n#endif\n"
+    text = f'#include "h.h"\n#define ALL(...) __VA_ARGS__\nALL(struct S {{ char a; double b; }} PACKED;)\n{KERNEL}'
+    project(tmp_path, text, h=header)
+    manifest = tmp_path / "kernels.yaml"
+    manifest.write_text("schema: 1\narches: [sm_80]\nmodules: {k: {source: k.cu}}\n")
+    for command in (["check"], ["build", "--out", str(tmp_path / "store")]):
+        assert main([*command, str(manifest)]) == 1
+        assert "k.cu:3: nvcc and NVRTC read the attributes here in different ways" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("editable", [False, True])
 def test_a_store_compiles_what_the_build_compiles(tmp_path, fresh_cache, editable):
     """At run time, and to verify a rebuild, host code is cut as it was in the build."""

@@ -89,8 +89,8 @@ def test_full_example(root):
         globals=(Named(text="d_filter", where="kernels.yaml:16:15: modules.reduce.globals[0]"),),
         headers=("include/tables/*.inc",),
         arches=archs("compute_80", "sm_90a"),
-        options=override_options(options,
-            use_fast_math=False, lineinfo=True, define=(("TILE", "32"),), pre_include=("std/nvrtc_std.h",)
+        options=override_options(
+            options, use_fast_math=False, lineinfo=True, define=(("TILE", "32"),), pre_include=("std/nvrtc_std.h",)
         ),
         front_end="ptx",
         max_spill_bytes=0,
