@@ -45,7 +45,7 @@ def test_a_cluster_gives_the_same_store(project, tmp_path, slow, monkeypatch):
     (tmp_path / "cluster").mkdir()
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "cache-there"))
     with run_cluster(tmp_path / "cluster") as cluster:
-        cluster.add(2)
+        cluster.add()
         build_linked(project, tmp_path / "there", executor=f"dask:{cluster.address}")
     assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
 

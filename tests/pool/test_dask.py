@@ -47,12 +47,19 @@ def distributed(slow):
     return pytest.importorskip("distributed")
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory, slow):
+    """Return a cluster of all tests here; each says how many workers it keeps, and what others it adds."""
+    pytest.importorskip("distributed")
+    with run_cluster(tmp_path_factory.mktemp("dask")) as running:
+        yield running
+
+
 @pytest.fixture
-def cluster(tmp_path):
-    """Return a cluster of this test, without workers yet."""
-    folder = tmp_path / "dask"
-    folder.mkdir()
-    with run_cluster(folder) as running:
+def own_cluster(tmp_path, monkeypatch):
+    """Return a cluster of this test, without workers yet, which gives up a job at its first death."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    with run_cluster(tmp_path) as running:
         yield running
 
 
@@ -107,7 +114,7 @@ def test_a_worker_killed_in_the_build_costs_nothing(cluster, project, tmp_path, 
     build_store(manifest, tmp_path / "here", workers=1)
     wheel = build_wheel(project)
 
-    cluster.add(2)
+    cluster.keep(2)
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "cache-dask"))
     killer = Killer(cluster.workers[0])
     report = build_store(manifest, tmp_path / "there", executor=f"dask:{cluster.address}", progress=killer)
@@ -117,7 +124,7 @@ def test_a_worker_killed_in_the_build_costs_nothing(cluster, project, tmp_path, 
     assert files(tmp_path / "there") == files(tmp_path / "here")
     assert open_cache().info().entries == 6
 
-    cluster.stop()  # what is cached needs no cluster
+    cluster.keep(0)  # what is cached needs no worker
     monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", f"dask:{cluster.address}")
     assert build_wheel(project) == wheel
 
@@ -126,7 +133,7 @@ def test_the_environment_redirects_a_wheel_build(cluster, project, fresh_cache, 
     """The variable alone sends the compiles of a wheel elsewhere: here, none could run."""
     monkeypatch.chdir(project)
     (project / "kernels.yaml").write_text("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
-    cluster.add(1)
+    cluster.keep(1)
     monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc.run_job", None)
     monkeypatch.setenv("HATCH_CUDA_KERNELS_EXECUTOR", f"dask:{cluster.file}")
     build_wheel(project)
@@ -144,7 +151,7 @@ MISMATCHES = [
 @pytest.mark.parametrize(("preload", "message"), MISMATCHES, ids=["nvrtc", "version", "no package"])
 def test_workers_with_other_tools_are_refused_at_once(cluster, light, tmp_path, fresh_cache, preload, message):
     """Before the first job, every worker says what it has; each one that differs is named, with what to install."""
-    cluster.add(1)
+    cluster.keep(1)
     cluster.add(1, preload=preload)
     with pytest.raises(WorkerMismatchError, match=f"(?m){message}") as caught:
         build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")
@@ -157,6 +164,7 @@ def test_a_worker_with_other_tools_that_joins_later_is_reported_once(
     cluster, distributed, light, tmp_path, fresh_cache
 ):
     """Jobs carry what they need, so a worker that was not asked refuses them; the build says so, and not for each."""
+    cluster.keep(0)
     cluster.add(1, preload=OTHER_NVRTC)
     with (
         distributed.Client(cluster.address, set_as_default=False) as client,
@@ -170,7 +178,7 @@ def test_a_worker_with_other_tools_that_joins_later_is_reported_once(
 def test_compile_errors_come_back_with_their_logs(cluster, make_project, tmp_path, fresh_cache):
     """What NVRTC says on a worker is what it would say here, for all failing jobs."""
     root = make_project("{schema: 1, arches: [sm_80, sm_90], modules: {a: {source: a.cu}}}", **{"a.cu": "broken"})
-    cluster.add(1)
+    cluster.keep(1)
     with pytest.raises(BuildError) as caught:
         build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out", executor=f"dask:{cluster.address}")
     [problem] = caught.value.problems
@@ -178,18 +186,26 @@ def test_compile_errors_come_back_with_their_logs(cluster, make_project, tmp_pat
     assert "a.cu:1:1: error" in problem
 
 
-def test_a_job_that_kills_its_workers_is_named(light, tmp_path, fresh_cache, monkeypatch, request):
-    """Dask gives a job up after some workers have died of it; the build says which job that was."""
-    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
-    cluster = request.getfixturevalue("cluster")
-    cluster.add(2, preload=DEADLY)
+def test_a_job_that_kills_its_workers_is_named_and_a_lost_scheduler_ends_the_build(
+    own_cluster, light, project, tmp_path, fresh_cache
+):
+    """Dask gives a job up after some workers have died of it; what was compiled before the end is kept."""
+    own_cluster.add(2, preload=DEADLY)
+    there = f"dask:{own_cluster.address}"
     with pytest.raises(BuildError, match=r"modules\.a: module 'a' for sm_\d+: KilledWorker: "):
-        build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")
+        build_store(light, tmp_path / "out", executor=there)
+    own_cluster.keep(1)
+    manifest = load_manifest(project / "kernels.yaml")
+    with pytest.raises(BuildError, match=r"the connection to the Dask scheduler at .* was lost"):
+        build_store(manifest, tmp_path / "out", executor=there, progress=Killer(own_cluster.scheduler))
+    assert open_cache().info().entries >= 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_cluster_without_workers_is_given_up(cluster, light, tmp_path, fresh_cache, monkeypatch):
     """A build whose workers all went away for good does not wait for ever."""
     monkeypatch.setattr("hatch_cuda_kernels.pool.executors._NO_WORKER_SECONDS", 1.0)
+    cluster.keep(0)
     cluster.add(1, preload=DEADLY)
     with pytest.raises(BuildError, match=r"had no worker for 1 s"):
         build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")
@@ -204,18 +220,9 @@ def test_no_scheduler_is_one_sentence(light, monkeypatch, capsys):
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
-def test_a_lost_scheduler_ends_the_build(cluster, project, tmp_path, fresh_cache):
-    """Without its scheduler a build ends, and what was compiled until then is kept."""
-    cluster.add(1)
-    manifest = load_manifest(project / "kernels.yaml")
-    with pytest.raises(BuildError, match=r"the connection to the Dask scheduler at .* was lost"):
-        build_store(manifest, tmp_path / "out", executor=f"dask:{cluster.address}", progress=Killer(cluster.scheduler))
-    assert open_cache().info().entries >= 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_no_worker_is_one_sentence(cluster, light, tmp_path, fresh_cache, monkeypatch):
     """A cluster that gets no worker for a long time is given up, with the command that starts one."""
     monkeypatch.setattr("hatch_cuda_kernels.pool.executors._NO_WORKER_SECONDS", 1.0)
+    cluster.keep(0)
     with pytest.raises(BuildError, match=r"had no worker for 1 s\n  to fix: start some, for example with 'dask worker"):
         build_store(light, tmp_path / "out", executor=f"dask:{cluster.address}")

@@ -21,6 +21,7 @@ class Cluster:
         self._processes = []
         self.scheduler = None
         self.workers = []
+        self._plain = []
 
     @property
     def address(self):
@@ -34,17 +35,34 @@ class Cluster:
 
     def add(self, count=1, preload=""):
         """Start workers that run some code first, and wait until the scheduler has them."""
-        from distributed import Client
-
         arguments = ["--scheduler-file", str(self.file), "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"]
         if preload:
-            script = self._folder / f"preload{len(self.workers)}.py"
+            script = self._folder / f"preload{len(self._processes)}.py"
             script.write_text(preload)
             arguments += ["--preload", str(script)]
+        started = [self._start("worker", *arguments) for _ in range(count)]
+        self.workers += started
+        self._plain += [] if preload else started
+        self._wait_for(len(self.workers))
+
+    def _wait_for(self, count):
+        """Wait until the scheduler has so many workers."""
+        from distributed import Client
+
         with Client(scheduler_file=str(self.file), set_as_default=False) as client:
-            wanted = len(client.nthreads()) + count
-            self.workers += [self._start("worker", *arguments) for _ in range(count)]
-            self._wait(lambda: len(client.nthreads()) == wanted)
+            self._wait(lambda: len(client.nthreads()) == count)
+
+    def keep(self, count):
+        """End all workers but so many of those that run as they are, and start what lacks."""
+        plain = [process for process in self._plain if process.poll() is None][:count]
+        for process in self.workers:
+            if process not in plain:
+                process.kill()
+                process.wait()
+        self.workers = plain
+        self._wait_for(len(plain))
+        if count > len(plain):
+            self.add(count - len(plain))
 
     def stop(self):
         """End everything, workers first."""
