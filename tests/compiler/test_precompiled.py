@@ -18,7 +18,7 @@ from hatch_cuda_kernels.pool.executors import Task, compile_task, needed_tools
 
 pytestmark = [linux, pytest.mark.skipif(not can_precompile(), reason="needs NVRTC 12.8 or newer")]
 
-HEADER = "#pragma once\n#include <cuda/std/tuple>\ntemplate <class T> __device__ T twice(T x) { return x + x; }\n"
+HEADER = "#pragma once\n#include <cuda/std/limits>\ntemplate <class T> __device__ T twice(T x) { return x + x; }\n"
 SOURCE = """#include "h.h"
 extern "C" __global__ void k(int* y) { y[0] = twice(y[1]) + __LINE__; }
 """
