@@ -30,6 +30,8 @@ template <typename T> __global__ void sort(T* x) {
     Sort(storage).Sort(mine);
     for (int i = 0; i < 4; ++i) x[threadIdx.x * 4 + i] = mine[i];
 }
+"""
+SCALE = """
 __constant__ float d_scale[4];
 extern "C" __global__ void scale(float* x, int n) { x[n] *= d_scale[n & 3]; }
 """
@@ -67,7 +69,9 @@ def ran(monkeypatch):
 @pytest.mark.parametrize("how", HOWS)
 def test_one_front_end_run_gives_every_architecture(make_project, tmp_path, fresh_cache, ran, slow, how):
     """CUB's headers are read once; each image is for its architecture and holds every kernel, instance and variable."""
-    root = make_project(CUB.format(arches="sm_80, sm_90, sm_90a, sm_120, compute_80", how=how), **{"sort.cu": SORT})
+    root = make_project(
+        CUB.format(arches="sm_80, sm_90, sm_90a, sm_120, compute_80", how=how), **{"sort.cu": SORT + SCALE}
+    )
     report = build(root, tmp_path / "out")
     own = ["sm_80"] if how == "ptx" else []  # LTO-IR's compile needs nvJitLink for the names anyway
     assert ran == ["NVRTC sm_80", *(f"{FINISHER[how]} {arch}" for arch in (*own, "sm_90", "sm_90a", "sm_120"))]
@@ -138,7 +142,8 @@ def test_an_evicted_shared_image_is_made_again_to_finish_others_only(
 @pytest.mark.parametrize("how", HOWS)
 def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, slow, how):
     """The same inputs give the same store, in threads and in worker processes, line information included."""
-    root = make_project(CUB.format(arches="sm_80, sm_90, compute_80", how=how), **{"sort.cu": SORT})
+    source = "template <typename T> __global__ void sort(T* x) { assert(x[1] > 0); *x += 1; }\n" + SCALE
+    root = make_project(CUB.format(arches="sm_80, sm_90, compute_80", how=how), **{"sort.cu": source})
     text = (root / "kernels.yaml").read_text()
     (root / "kernels.yaml").write_text(text.replace("sort.cu,", "sort.cu, options: {lineinfo: true},"))
     for name, executor in (("one", DaemonThreads(1)), ("two", WorkerExecutor(2))):

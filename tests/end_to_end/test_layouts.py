@@ -29,15 +29,12 @@ version = "1.0"
 {hook}
 """
 #: Imports each package that it reads in a child, from the folder behind it, and says what ``explain`` says there.
-#: What that imports and finds out for the first package is there for all others.
+#: What the command imports and finds out for a first store is there for all packages.
 ASKER = """
-import importlib, os, site, sys
-from hatch_cuda_kernels.cli import explain as command, main
-from hatch_cuda_kernels.compiler import recipe_reader
-from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain
-from hatch_cuda_kernels import load
-from hatch_cuda_kernels.runtime.ladder import explanation
-find_toolchain()
+import contextlib, importlib, io, os, site, sys
+from hatch_cuda_kernels.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    main(["explain", "saxpy", "--package", sys.argv[1], "--arch", "sm_90", "--policy", "prebuilt"])
 for line in sys.stdin:
     package, folder = line.rstrip().split("\t")
     if os.fork() == 0:
@@ -50,9 +47,9 @@ INSTALL = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps",
 
 
 @pytest.fixture(scope="module")
-def explain(isolation):
+def explain(isolation, example_store):
     """Return a function that gives what ``explain`` says of the kernel of a package that is installed in a folder."""
-    command = [sys.executable, "-c", ASKER]
+    command = [sys.executable, "-c", ASKER, str(example_store)]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=STDOUT, text=True, bufsize=1) as asker:
 
         def ask(package, folder):

@@ -76,15 +76,14 @@ def test_three_builds_share_the_work(project, tmp_path):
 
 @linux
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_a_build_that_ends_leaves_the_others_going_on(project, tmp_path, ending):
-    """What it was compiling is compiled by another build, at once."""
-    builds = [start(project, tmp_path / f"out{number}") for number in range(3)]
+def test_a_build_that_ends_leaves_the_other_going_on(project, tmp_path, ending):
+    """What it was compiling is compiled by the other build, at once."""
+    builds = [start(project, tmp_path / f"out{number}") for number in range(2)]
     cache, keys = open_cache(), planned_keys(project)
     wait_until(lambda: any(cache.get(key) for key in keys))  # they are at it
     os.killpg(builds[0].pid, ending)
     builds[0].communicate()
-    assert {sum(compiled(build)) for build in builds[1:]} == {2 * MODULES}
-    assert files(tmp_path / "out1") == files(tmp_path / "out2")
+    assert sum(compiled(builds[1])) == 2 * MODULES
 
 
 def planned_keys(project):

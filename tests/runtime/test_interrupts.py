@@ -29,7 +29,7 @@ template <int N> __global__ void slow(int* y) { *y = Tree<N, 0>::value; }
 MANIFEST = '{schema: 1, arches: [sm_90], modules: {m: {source: m.cu, instances: ["slow<1>"]}}}'
 #: Processor seconds, whatever else the machine does: a part of what the compile takes that only NVRTC can have spent,
 #: and one that no process spends that does not wait for it.
-BEGUN, LITTLE = 0.5, 15.0
+BEGUN, LITTLE = 0.2, 15.0
 
 #: What a script has done before it compiles. NVRTC is loaded, and a compile proves that it works.
 BEFORE = """
