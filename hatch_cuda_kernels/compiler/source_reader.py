@@ -95,10 +95,14 @@ class _Looked:
 class SourceReader:
     """Reads the sources of recipes, of the modules of one project that have these names, where that is new.
 
-    All of them are read of the project and the toolkit as they were when they were first asked for.
+    All of them are read of the project and the toolkit as they were when they were first asked for. ``compiled_for``
+    names the compiler and its targets: what these refused does not count for others.
     """
 
-    def __init__(self, root: Path, modules: Iterable[str], levels: Iterable[tuple[str, int, str]] = ()) -> None:
+    def __init__(
+        self, root: Path, modules: Iterable[str], levels: Iterable[tuple[str, int, str]] = (), compiled_for: str = ""
+    ) -> None:
+        self._compiled_for: Final = compiled_for
         self._looked = _Looked(root)
         self._levels = tuple(levels)
         """Of which declarations more is cut than the rules say, from the beginning."""
@@ -118,11 +122,17 @@ class SourceReader:
         if question in self._learned:
             return self._sources[question]
         noted = self._noted["modules"].get(question) if self._noted else None
-        if noted is not None and all(self._looked.digest(path) == digest for path, digest in noted["files"]):
+        if noted is not None and self._counts(noted):
             self._sources[question] = self._recalled(recipe, noted)
         else:
             self._sources[question] = self._read(recipe, self._levels)
         return self._sources[question]
+
+    def _counts(self, noted: Mapping[str, Any]) -> bool:
+        is_plain = noted["levels"] == [*map(list, self._levels)]
+        return (is_plain or self._noted["compiled_for"] == self._compiled_for) and all(
+            self._looked.digest(path) == digest for path, digest in noted["files"]
+        )
 
     def learn(self, recipe: Recipe, error: CompileError) -> bool:
         """Read a recipe's sources again, of which NVRTC refused some declarations; return whether that changes them."""
@@ -144,7 +154,8 @@ class SourceReader:
             return
         numbers: dict[str, int] = {}
         modules = {question: _described(sources, numbers) for question, sources in self._sources.items()}
-        note = {"looked": self._looked.to_json(), "modules": modules, "texts": [*numbers]}
+        looked = self._looked.to_json()
+        note = {"looked": looked, "compiled_for": self._compiled_for, "modules": modules, "texts": [*numbers]}
         _NOTES.write(self._subject, _packed(note))
 
     def _read(self, recipe: Recipe, levels: Iterable[tuple[str, int, str]]) -> SourceSet:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
+from hatch_cuda_kernels.compiler.toolchain import current_toolchain
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, library_kind
-from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError, Problem
+from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError, Problem, ToolchainError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.names import base_name, placeholders
 from hatch_cuda_kernels.options import option_conflicts
@@ -376,7 +377,13 @@ def _plan_module(module: Module, sources: SourceSet, launch: tuple[LaunchRule, .
 
 def open_reader(manifest: Manifest) -> SourceReader:
     """Return what reads the sources of a manifest's modules."""
-    return SourceReader(manifest.root, [module.name for module in manifest.modules])
+    try:
+        compiler = current_toolchain().nvrtc
+    except ToolchainError:
+        compiler = ""
+    targets = sorted({str(arch) for module in manifest.modules for arch in module.arches})
+    names = [module.name for module in manifest.modules]
+    return SourceReader(manifest.root, names, compiled_for=" ".join((compiler, *targets)))
 
 
 def learn(plan: Iterable[PlannedModule], failures: Iterable[tuple[Job, Exception]], reader: SourceReader) -> bool:

@@ -8,6 +8,7 @@ from hatch_cuda_kernels import compile_to_ptx, open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.store import StoreReader
 
 KERNEL = 'extern "C" __global__ void k(int* y) { *y = n::g(); }\n'
 USED = {
@@ -104,3 +105,12 @@ def test_an_edited_source_is_tried_again(make_project, fresh_cache):
     build_store(load_manifest(root / "kernels.yaml"), root / "out", editable=True)
     (root / "toy.cu").write_text(f"namespace n {{ {UNUSED['often']} }}\n{TOY}")
     assert origins(root / "out") == ["jitted", "cached"]
+
+
+def test_what_a_compile_for_another_architecture_refused_does_not_count(make_project, fresh_cache):
+    """A build after it cuts what it would cut alone."""
+    text = f"#if __CUDA_ARCH__ == 800\nnamespace n {{ {UNUSED['often']} }}\n#endif\n{TOY}"
+    for arch, refused in (("sm_80", True), ("sm_90", False), ("sm_90", False), ("sm_80", True)):
+        root = make_project(MANIFEST.replace("sm_80", arch), **{"toy.cu": text})
+        build_store(load_manifest(root / "kernels.yaml"), root / "out")
+        assert bool(StoreReader(root / "out").details("toy").levels) == refused
