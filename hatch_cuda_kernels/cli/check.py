@@ -90,7 +90,7 @@ def _toolchain() -> tuple[Toolchain | None, list[str]]:
     try:
         return load_toolchain(), []
     except ToolchainError as error:
-        return None, [f"{error.message}; nothing counts as fresh, and an isolated build brings its own"]
+        return None, [f"{error.message}; so nothing counts as fresh, and an isolated build installs its own NVRTC"]
 
 
 def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:

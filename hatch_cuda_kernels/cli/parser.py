@@ -43,7 +43,10 @@ def add_package(parser: argparse.ArgumentParser, *, name: str = "package", help:
 def add_manifest(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names a manifest."""
     parser.add_argument(
-        "manifest", nargs="?", metavar="MANIFEST", help="default: the kernels.yaml of this folder or the next above"
+        "manifest",
+        nargs="?",
+        metavar="MANIFEST",
+        help="default: the kernels.yaml of this folder, or of the nearest one above",
     )
 
 

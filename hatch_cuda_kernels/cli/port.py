@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.port import port  # loads NVRTC
 
     if args.manifest is not None and args.manifest.exists():
-        raise InputError(f"{args.manifest} is there already; name another file for the draft")
+        raise InputError(f"{args.manifest} exists already; name another file for the draft")
     try:
         arch = None if args.no_compile else SmArch.parse(args.arch)
     except ValueError as error:

@@ -94,7 +94,7 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
         for problem in promotion.refused:
             show_note(f"not promoted: {problem}")
         if misses and not promotion.changes and not promotion.refused:
-            show_note(f"{manifest_path(args)} lists all of it already; build the package again")
+            show_note(f"{manifest_path(args)} already lists all of it; build the package again")
         print(_diff(args, promotion), end="")
         if args.apply and promotion.changes:
             show_note(f"written to {manifest_path(args)}")

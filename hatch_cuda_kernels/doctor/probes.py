@@ -56,7 +56,7 @@ def _driver(_: str) -> Finding:
         text = ctypes.c_char_p()
         library.cuGetErrorName(status, ctypes.byref(text))
         message = f"cuInit failed with {(text.value or b'an unknown error').decode()} ({status})"
-        fix = "nvidia-smi says more; in a container, both driver and devices must be the host's"
+        fix = "nvidia-smi shows more; give a container the host's driver and devices"
         return Finding(facts, Problem(message, fix), missing=status == _NO_DEVICE)
     count = ctypes.c_int()
     library.cuDeviceGetCount(ctypes.byref(count))

@@ -290,14 +290,14 @@ def _sets(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
 
 
 def _figures(known: dict[_CellKey, Cell], after: Sequence[Cell]) -> Iterator[Change]:
-    told: set[Change] = set()
+    seen: set[Change] = set()
     for cell in after:
         if cell.key not in known:
             continue
         for measure in _LISTED:
             change = _change_of(known[cell.key], cell, measure)
-            if change is not None and change not in told:  # the figure of an image is in the cells of all its kernels
-                told.add(change)
+            if change is not None and change not in seen:  # the figure of an image is in the cells of all its kernels
+                seen.add(change)
                 yield change
 
 

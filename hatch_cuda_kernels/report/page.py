@@ -253,8 +253,8 @@ def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
     if old is None or value is None:
         return _NO_FIGURE
     step = f"0 → {short(measure, value)}" if value and not old else percent(old, value)
-    told = f"{_exact_text(measure, old)} before, {_exact_text(measure, value)} now"
-    return _Face(change_shade(old, value), step, told)
+    detail = f"{_exact_text(measure, old)} before, {_exact_text(measure, value)} now"
+    return _Face(change_shade(old, value), step, detail)
 
 
 class _Face(NamedTuple):
@@ -262,7 +262,7 @@ class _Face(NamedTuple):
 
     shade: str
     text: str
-    told: str
+    detail: str
 
 
 _NO_FIGURE: Final = _Face("none", "\N{EN DASH}", "not recorded")
@@ -271,7 +271,7 @@ _REGRESSION: Final = _Swatch("flag", "▲ regression")
 
 def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, flagged: bool) -> Box:
     what = cell.module if measure.per == "image" else f"{cell.module}: {cell.kernel}"
-    about = f"{what}, {cell.column}. {measure.title}: {face.told}{', a regression' if flagged else ''}"
+    about = f"{what}, {cell.column}. {measure.title}: {face.detail}{', a regression' if flagged else ''}"
     text = f"▲ {face.text}" if flagged else face.text
     return Box(str(cell.column), *span, face.shade, text, about, flagged)
 

@@ -361,7 +361,7 @@ def _blocks(lines: Sequence[str]) -> dict[str, slice]:
 
 
 _NO_MODULE: Final = (
-    "no module is in the manifest, and builds need one: mend a source or write its module, and run init again"
+    "the manifest has no module, and a build needs one: correct a source, or write its module, and run init again"
 )
 #: Suffixes of C++ files in a folder that also has Python files.
 _SUFFIXES: Final = (".cu", ".cuh")
@@ -383,7 +383,7 @@ class KernelFiles(NamedTuple):
         if not self.changed:
             return ()
         manifest.write_bytes(self.changed.encode())
-        return (f"{name}: what came of modules that were not tried before",)
+        return (f"{name}: the results of modules that were not tried before",)
 
 
 def kernel_files(root: Path, manifest: Path, find: Callable[[], tuple[str, str]]) -> KernelFiles:

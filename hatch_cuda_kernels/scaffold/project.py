@@ -141,7 +141,9 @@ def _wheel_only(data: dict[str, Any]) -> tuple[str, ...]:
     build = data.get("tool", {}).get("hatch", {}).get("build", {})
     if "cuda-kernels" in build.get("hooks", {}) or hook_table({"build": build}) is None:
         return ()
-    return ("the hook is for wheels only: [tool.hatch.build.hooks.cuda-kernels] is for sdists, too, and their sources",)
+    return (
+        "the hook covers wheels only; under [tool.hatch.build.hooks.cuda-kernels], it also adds the sources to sdists",
+    )
 
 
 def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object] | None:
@@ -163,7 +165,7 @@ def _refuse_setup_py(root: Path) -> None:
     found = next((name for name in SETUP_FILES if (root / name).is_file()), None)
     if found is not None:
         raise InputError(
-            f"{found} is all that says how this project is built; add a pyproject.toml with the tables [project], "
+            f"only {found} says how this project is built; add a pyproject.toml with the tables [project], "
             "with a name, and [build-system], and run this again"
         )
 
@@ -272,7 +274,7 @@ class _Backend(NamedTuple):
 
 
 _BEFOREHAND: Final = _Step(
-    "this back end has no hook: compile the kernels before each, as below, or let Hatch build it:",
+    "this back end runs no code in a build: compile the kernels first, as below, or have Hatch build the project:",
     ("PROGRAM init --backend hatchling",),
 )
 #: Back ends by how their names begin. SHIPPED stands for the lines that ship the kernels.
@@ -281,7 +283,7 @@ _BACKENDS: Final[dict[str, _Backend]] = {
         builds=True,
         steps=(
             _Step(
-                "in setup.py, build the kernels before the modules, in a command build_py of your own:",
+                "in setup.py, build the kernels before the modules, in your build_py command:",
                 ('build_kernels("kernels.yaml", Path(self.build_lib, "PACKAGE"))',),
                 "setup.py",
                 "build_kernels(",
@@ -334,7 +336,7 @@ _BACKENDS: Final[dict[str, _Backend]] = {
                 "meson.build",
                 "'hatch_cuda_kernels'",
             ),
-            _Step("commit kernels.yaml and the sources: an sdist has what git has", ()),
+            _Step("commit kernels.yaml and the sources: an sdist has only what git has", ()),
         ),
         watched=("meson.build",),
     ),
@@ -384,9 +386,9 @@ def join_other(root: Path, text: str, backend: str, find_package: FindPackage) -
     steps = [line for step in asked.steps for line in _open_lines(root, step, words)]
     done = not created and not changed
     store = "" if asked.builds else f"{folder}/{STORE_FOLDER}"
-    told = () if done or not steps else (*steps, f"    more: {_PAGE}")
+    left = () if done or not steps else (*steps, f"    more: {_PAGE}")
     commands = next_commands(manifest, kernels.untried, done=done, store=store)
-    return Scaffold(created, changed, kept, (*edited.notes, *kernels.notes), told, commands)
+    return Scaffold(created, changed, kept, (*edited.notes, *kernels.notes), left, commands)
 
 
 def _package(root: Path, project: str, find_package: FindPackage) -> tuple[str, str]:

@@ -51,11 +51,11 @@ def verify_store(reader: StoreReader, demands: Demands | None = None, *, wheel: 
     if unknown:
         raise InputError(f"cannot skip {unknown[0]!r}: the checks are {', '.join(CHECKS)}")
     if demands.keep is not None and (not demands.rebuild or demands.keep.exists()):
-        wrong = "exists already; name a new folder" if demands.rebuild else "is for what --rebuild builds; add it"
+        wrong = "exists already; name a new folder" if demands.rebuild else "needs --rebuild; add it"
         raise InputError(f"--keep {demands.keep}: {wrong}")
     subject = read_subject(reader, demands, wheel)
     if demands.driver is not None and subject.supports is None:
-        raise InputError("a driver alone promises nothing, and the store records no devices; name devices too")
+        raise InputError("--driver needs devices, and the store records none; add --supports-devices")
     return Verification(tuple(Result(name, _run(name, subject)) for name in CHECKS))
 
 

@@ -222,7 +222,7 @@ def _is_rule(data: dict[str, Any]) -> bool:
 def _image_problems(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
     name = f"{index.module}.{image.arch}.{image.kind}"
     if image.file != name:
-        yield f"{image.file} is called {name} by a build"
+        yield f"a build names {image.file} {name}"
     if image.renames != bool(image.lowered):
         yield f"{image.file}: only one of {INDEX_FILE} and {DETAILS_FILE} says that it renames kernels"
     tools = (index.toolchain[tool] for tool in ("nvrtc", "nvjitlink") if index.toolchain.get(tool))
@@ -287,7 +287,7 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
         own = Stored(f"{image.index.module}/{image.record.file}")
         place = places[image.record.sha256]
         if image.record.stored != (None if place == own else place):
-            yield image.problem(f"the index says that it is elsewhere than a build puts it: {place.file}")
+            yield image.problem(f"the index lists another place for it than a build, which has it in {place.file}")
 
 
 def _pack_problems(
@@ -302,7 +302,7 @@ def _pack_problems(
             places[record.sha256] = Stored(pack, at, size, skip)
             skip += len(image)
         if unpack_whole(data[at : at + size], skip) is None:
-            yield Problem(f"the block at {at} of {pack} does not hold its images and nothing else", REBUILD)
+            yield Problem(f"the block at {at} of {pack} holds other bytes than its images", REBUILD)
         at += size
     if at != len(data):
         yield Problem(f"{pack} has {len(data) - at} bytes that belong to no image", REBUILD)

@@ -136,7 +136,7 @@ def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     called = [(image, _keys_in_image(image, lines)) for image in images if image.readable is not None]
     for line in lines:
         if called and not any(line.key in keys for _, keys in called):
-            yield f"the kernel {line.lowered} is listed as {line.name!r}, and nothing names it so"
+            yield f"the kernel {line.lowered} is listed as {line.name!r}, a name that no image gives it"
         if line.key.startswith("&") and line.params:
             yield f"the variable {line.name!r} is listed with parameters"
         yield from _type_problems(line)
@@ -245,7 +245,7 @@ def _rename_problems(image: StoredImage, lines: Sequence[KernelLine]) -> Iterato
     for key, lowered in image.record.lowered.items():
         other = listed.get(key)
         if other is None or other == lowered or without_archs(other) != without_archs(lowered):
-            yield f"the details rename {key!r} to {lowered}, which it cannot be called"
+            yield f"the details rename {key!r} to {lowered}, which cannot be its symbol"
 
 
 def _entry_points(contents: Cubin | Ptx) -> dict[str, Sequence[str | int]]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _SHIPPED: Final = "shipped"
 _REBUILT: Final = "rebuilt"
-_PACKED: Final = "; its images are right, so the liblzma here may be another one than the build's"
+_PACKED: Final = "; its images are right, so this liblzma may differ from the build's"
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ def _problems(data: mmap.mmap) -> Iterator[str]:
     at = len(data) - _END.size  # of the record that ends an archive
     at = at if data[at : at + 4] == _END_MARK else data.rfind(_END_MARK)
     if at + _END.size < len(data) or _END.unpack_from(data, at)[-1]:
-        yield f"{len(data) - at - _END.size} bytes come behind the archive's end, or are its comment"
+        yield f"{len(data) - at - _END.size} bytes follow the archive's end, or are its comment"
     directory, odd = _directory(data, at)
     yield from odd
     if directory is None:
@@ -252,17 +252,17 @@ def _member_problems(data: mmap.mmap, row: _Row) -> Iterator[str]:
     if row.disk or row.comment:
         yield "it has a comment, or is of another part of the archive"
     if entry.flags & _STREAMED:
-        yield "its size comes behind its data, which PyPI refuses"
+        yield "its size follows its data, which PyPI refuses"
     needed = max(entry.needed, header.needed if header else 0)
     if entry.flags & ~(_FLAGS | _STREAMED) or entry.method not in {_STORED, _DEFLATED} or needed > _NEWEST:
-        yield "it is neither stored nor deflated, or encrypted"
+        yield "it is encrypted, or neither stored nor deflated"
     yield from _kind_problems(row)
     if header is None:
         yield "there is no local header where the directory says"
         return
     for what, found in (("the directory", entry), ("its local header", header)):
         if _OTHER_NAME in (kind for kind, _ in _fields(found.extra)):
-            yield f"{what} has a second name for it, which only some readers take"
+            yield f"{what} has a second name for it, which only some readers use"
     if differences := entry.differences(header):
         yield f"its local header and the directory do not agree: {', '.join(differences)}"
     elif not entry.flags & _STREAMED:
@@ -276,7 +276,7 @@ def _kind_problems(row: _Row) -> Iterator[str]:
     if is_folder and row.entry.size:
         yield "it is a folder with data"
     if stat.S_IFMT(mode) not in {0, expected} or bool(row.attributes & _DOS_FOLDER) > is_folder:
-        yield "it is marked as a link, or as another thing than its name says"
+        yield "it is marked as a link, or as another kind of file than its name says"
     elif stat.S_IMODE(mode) & ~_PERMISSIONS:
         yield "it is marked to run with the rights of its owner"
 
@@ -288,7 +288,7 @@ def _name_problems(entry: _MemberFacts) -> Iterator[str]:
     except UnicodeDecodeError:
         name = ""
     if not name or not (entry.name.isascii() or entry.flags & _UTF_8):
-        yield "its name is not marked as UTF-8, or empty"
+        yield "its name is empty, or not marked as UTF-8"
     if re.search(r"[\x00-\x1f\x7f-\x9f]", name):
         yield "its name has control characters"
 
@@ -311,7 +311,7 @@ def _data_problems(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator
     if unpacker is not None and (not unpacker.eof or unpacker.unused_data):
         yield "its data does not end where the directory says"
     if (crc, size) != (entry.crc, entry.size):
-        yield "it cannot be read: its data has not the size and the check sum that the directory says"
+        yield "it cannot be read: its data does not have the size and the checksum that the directory lists"
 
 
 _MADE_BY = {"metadata": {"tools": {"components": [{"version": str}]}}, "components": [{"bom-ref": str}]}
@@ -391,7 +391,7 @@ def check_wheel(subject: Subject) -> Outcome:
     parts = dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/"))
     messages = (
         *(
-            f"the wheel has {name} {count} times: installers differ in which one they take"
+            f"the wheel has {name} {count} times: installers differ in which one they use"
             for name, count in Counter(names).items()
             if count > 1
         ),
@@ -409,7 +409,7 @@ def check_wheel(subject: Subject) -> Outcome:
     package = prefix.removesuffix(f"/{STORE_FOLDER}/")
     if not modules_of(package, [_SCHEMES.sub("", name) for name in names]):  # installers put what .data has beside it
         message = f"the wheel has no Python module of {package.replace('/', '.')}, only its kernels"
-        fix = "have the build ship the package, too, as its settings say which files that is"
+        fix = "change the build's settings so that the wheel ships the package, too"
         problems.append(Problem(message, fix))
     return Outcome.of(len(names), "members", problems)
 
@@ -476,7 +476,7 @@ def _place_problems(names: Sequence[str], prefix: str) -> Iterator[str]:
             yield f"{name} is in a folder {STORE_FOLDER} that no build writes"
     infos = sorted({first for name in names if (first := name.partition("/")[0]).endswith(".dist-info")})
     if len(infos) > 1:
-        yield f"the wheel is of {len(infos)} distributions: {', '.join(infos)}"
+        yield f"the wheel has {len(infos)} distributions: {', '.join(infos)}"
 
 
 def _is_inside(name: str) -> bool:

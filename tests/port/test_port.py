@@ -427,7 +427,7 @@ def test_bad_input_is_refused(project, capsys):
     """With status 2, before anything is written."""
     (project / "kernels.yaml").write_text("schema: 1\n")
     assert main(["port", "mixed.cu", "--manifest", "kernels.yaml"]) == 2
-    assert "kernels.yaml is there already" in capsys.readouterr().err
+    assert "kernels.yaml exists already" in capsys.readouterr().err
     assert main(["port", "gone.cu"]) == 2
     assert "gone.cu" in capsys.readouterr().err
     assert main(["port", "../mixed.cu"]) == 2

@@ -237,7 +237,7 @@ def test_the_hooks_own_options_count(root, init):
 
 
 REFUSED = {
-    "setup.py": ({"setup.py": ""}, (), "setup.py is all that says how this project is built; "),
+    "setup.py": ({"setup.py": ""}, (), "only setup.py says how this project is built; "),
     "setup.py and no requirements": (
         {"setup.py": "", "pyproject.toml": "[project]\nname = 'p'\n"}, (),
         "pyproject.toml: build-system.requires is missing",
@@ -262,7 +262,7 @@ REFUSED = {
     "another name": (
         {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project, and this one is"
     ),
-    "a name nobody can import": ({}, ("--name", "7zip"), "the package of project '7zip' would be '7zip', which no Python can import"),
+    "a name nobody can import": ({}, ("--name", "7zip"), "the package of project '7zip' would be "),
     "a name that is none": ({}, ("--name", "my lib"), "'my lib' is not a project name"),
 }  # fmt: skip
 

@@ -187,7 +187,7 @@ def test_a_second_init_tries_what_was_not_tried(init, nvrtc, tmp_path):
     assert manifest.read_text() == before
     nvrtc("13.0.88")
     done = init()
-    assert done["changed"] == ["kernels.yaml: what came of modules that were not tried before"]
+    assert done["changed"] == ["kernels.yaml: the results of modules that were not tried before"]
     assert sorted(manifest.read_text().splitlines()) == sorted(expected.splitlines())
     assert {*done["notes"]} < {*with_nvrtc["notes"]}
     assert init()["next"] == []
@@ -220,7 +220,7 @@ def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
         done = init()
         assert "modules: {}\n  # a.cu: a.cu:1:41: error" in (tmp_path / "kernels.yaml").read_text()
         assert done["notes"][-1].startswith(
-            "no module is in the manifest, and builds need one: mend a source or write "
+            "the manifest has no module, and a build needs one: correct a source, or write "
         )
         assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
     manifest = tmp_path / "kernels.yaml"
@@ -232,7 +232,7 @@ def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
 def test_a_first_manifest_without_modules_says_so(init):
     """No command comes next that would fail."""
     done = init("--name", "p", **{"a.cu": UNTRIED["csrc/broken.cu"]})
-    assert done["notes"][-1].startswith("no module is in the manifest")
+    assert done["notes"][-1].startswith("the manifest has no module")
     assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
 
 

@@ -353,11 +353,11 @@ SOUND = {
     "another order": reordered, "names in Unicode": with_names("example_project/größe.py", "example_project/Größe.txt"),
     "executable": both(attributes=(stat.S_IFREG | 0o755) << 16),
 }  # fmt: skip
-BEHIND, BEFORE = "bytes come behind the archive's end, or are its comment", "there is data before the archive"
+BEHIND, BEFORE = "bytes follow the archive's end, or are its comment", "there is data before the archive"
 HIDDEN = r"a member \S+__init__.py that is not in its directory: some installers unpack it"
 OTHERWISE = rf"{INIT}: its local header and the directory do not agree"
 UNREADABLE = f"{INIT}: it cannot be read"
-KIND = f"{INIT}: it is marked as a link, or as another thing than its name says"
+KIND = f"{INIT}: it is marked as a link, or as another kind of file than its name says"
 WINDOWS = "cannot be a file on Windows, or names another file there"
 #: How an archive is damaged, and what ``verify`` says.
 ARCHIVE_DAMAGES = {
@@ -387,10 +387,10 @@ ARCHIVE_DAMAGES = {
     "slack in deflated data": (add_slack, f"{INIT}: its data does not end where the directory says"),
     "stored data of another size": (store_it, UNREADABLE),
     "no deflated data": (both(data=b"\xff\xff\xff\xff"), UNREADABLE),
-    "sizes behind the data": (both(flags=8), f"{INIT}: its size comes behind its data, which PyPI refuses"),
-    "encrypted": (both(flags=1), f"{INIT}: it is neither stored nor deflated, or encrypted"),
-    "packed otherwise": (both(method=12), f"{INIT}: it is neither stored nor deflated, or encrypted"),
-    "newer than ZIP64": (both(needed=46), f"{INIT}: it is neither stored nor deflated, or encrypted"),
+    "sizes behind the data": (both(flags=8), f"{INIT}: its size follows its data, which PyPI refuses"),
+    "encrypted": (both(flags=1), f"{INIT}: it is encrypted, or neither stored nor deflated"),
+    "packed otherwise": (both(method=12), f"{INIT}: it is encrypted, or neither stored nor deflated"),
+    "newer than ZIP64": (both(needed=46), f"{INIT}: it is encrypted, or neither stored nor deflated"),
     "comment of a member": (both(comment=b"x"), f"{INIT}: it has a comment, or is of another part"),
     "member of another part": (both(disk=1), f"{INIT}: it has a comment, or is of another part"),
     "second name": (other_name(), f"{INIT}: the directory has a second name for it"),
@@ -443,10 +443,10 @@ ARCHIVE_DAMAGES = {
     "name with a control character": (with_names("example_project/a\x1b[2J"), "its name has control characters"),
     "name that ends early": (with_names("example_project/a\0b"), "its name has control characters"),
     "name of an old code page": (
-        lambda archive: archive.add("example_project/größe.py", flags=0), "its name is not marked as UTF-8"
+        lambda archive: archive.add("example_project/größe.py", flags=0), "not marked as UTF-8"
     ),
     "name of no encoding": (
-        lambda archive: archive.add(b"example_project/\xff\xfe.py", flags=0), "its name is not marked as UTF-8"
+        lambda archive: archive.add(b"example_project/\xff\xfe.py", flags=0), "not marked as UTF-8"
     ),
-    "no name": (lambda archive: archive.add(""), "its name is not marked as UTF-8, or empty"),
+    "no name": (lambda archive: archive.add(""), "its name is empty, or not marked as UTF-8"),
 }  # fmt: skip

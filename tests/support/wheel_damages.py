@@ -316,7 +316,7 @@ DAMAGES = {
     ),
     "no module": (
         remove_the_modules, [], "wheel", "", "^the wheel has no Python module of example_project, only its kernels$",
-        "have the build ship the package",
+        "change the build's settings so that",
     ),
     "stray header": (
         add_a_header, [], "files", "", r"^no index lists the file project\.source/include/old\.cuh$", "remove it"

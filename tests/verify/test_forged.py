@@ -116,7 +116,7 @@ FORGED = {
     "stream after a pack": (append_a_stream, "files", r"reduce/images\.xz has \d+ bytes that belong to no image"),
     "not linked": (unlink, "architectures", "has not been linked: no driver loads it"),
     "ISA of a CUBIN": (claim_an_isa, "index", "PTX ISA 8.0 is not that of the recorded toolchain"),
-    "name of an image": (rename_an_image, "index", r"fast\.ptx is called saxpy\.compute_80\.ptx by a build"),
+    "name of an image": (rename_an_image, "index", r"a build names fast\.ptx saxpy\.compute_80\.ptx"),
     "toolchain": (
         edit("saxpy", toolchain={"nvrtc": "13.0.48", "headers": ""}),
         "architectures", r"written by CUDA 13\.0\.\d+, which the index does not have",
@@ -187,7 +187,7 @@ WHEELS = {
     "store in .data": (add(DATA), "wheel", f"installers put {DATA} over the package's own files"),
     "folder of no store": (add("other/_kernels/x"), "wheel", "is in a folder _kernels that no build writes"),
     "path that leads out": (add("../x"), "wheel", "'../x' is not a path inside the wheel"),
-    "two distributions": (add("other-1.dist-info/METADATA"), "wheel", "the wheel is of 2 distributions"),
+    "two distributions": (add("other-1.dist-info/METADATA"), "wheel", "the wheel has 2 distributions"),
     "file that RECORD does not list": (add("example_project/more.py"), "record", "more.py is not in RECORD"),
     "row of no file": (add_rows(b"more.py,,"), "record", "RECORD lists more.py, which is not there"),
     "row twice": (add_rows(b"a,,", b"a,sha256=x,1"), "record", "RECORD lists a 2 times"),
@@ -390,7 +390,7 @@ def test_rebuild_names_the_file_and_the_command_that_shows_the_difference(make_p
     assert main(command) == 2
     assert "exists already; name a new folder" in capsys.readouterr().err
     assert main([*command[:2], "--keep", "x"]) == 2
-    assert "is for what --rebuild builds" in capsys.readouterr().err
+    assert "needs --rebuild; add it" in capsys.readouterr().err
 
 
 @pytest.fixture

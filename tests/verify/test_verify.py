@@ -204,7 +204,7 @@ def test_verify_needs_neither_the_build_extra_nor_a_compiler(wheel):
     ("options", "message"),
     [
         (["--skip", "sise"], "cannot skip 'sise': the checks are index, files"),
-        (["--driver", "13.0"], "a driver alone promises nothing"),
+        (["--driver", "13.0"], "--driver needs devices"),
     ],
 )
 def test_bad_demands_are_bad_input(capsys, tmp_path, make_project, options, message):
