@@ -113,7 +113,7 @@ def build_store(
         compiled |= keys
         if not failures or not learn(plan, failures, reader):
             break
-        plan = make_plan(manifest, reader)
+        plan, problems = make_plan(manifest, reader), []
         fresh = find_fresh(plan, toolchain, cache)
     images = {**fresh, **made}
     modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})
