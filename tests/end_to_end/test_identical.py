@@ -67,8 +67,7 @@ def spawned():
 
 EXECUTORS = {
     "threads": lambda: ThreadPoolExecutor(3),
-    "processes": lambda: WorkerExecutor(2),
-    "more processes than jobs": lambda: WorkerExecutor(6),
+    "processes": lambda: WorkerExecutor(6),  # more than there are jobs
     "the standard library's processes": spawned,
     "any order": lambda: ShuffledExecutor(4),
 }

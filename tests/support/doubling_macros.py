@@ -1,9 +1,9 @@
 """Sources whose macros double from line to line, and everything that reads sources, one after another in one process.
 
-    python tests/support/doubling_macros.py READER STORE FOLDER [BUDGET]
+    python tests/support/doubling_macros.py READER STORE FOLDER BUDGET SOURCE...
 
 ``STORE`` is that of a module ``k`` whose source has the line of ``MARK``. Each outcome is a line of JSON. ``BUDGET`` is
-how many tokens an include may become, in place of the million that takes two seconds.
+how many tokens an include may become; what it is for everybody takes two seconds of an include.
 """
 
 from __future__ import annotations
@@ -138,9 +138,10 @@ def outcome(reader, folder, store):
     return status, told.getvalue()
 
 
-def read_all(reader, store, folder):
-    """Read every source, and write each outcome down."""
-    for name, text in SOURCES.items():
+def read_all(reader, store, folder, names):
+    """Read sources, and write each outcome down."""
+    for name in names:
+        text = SOURCES[name]
         project = folder / name.replace(" ", "-")
         project.mkdir()
         patched = shutil.copytree(store, project / "store")
@@ -157,6 +158,6 @@ def read_all(reader, store, folder):
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    if sys.argv[4:]:
-        computed._BUDGET = int(sys.argv[4])
-    read_all(sys.argv[1], *(Path(name).absolute() for name in sys.argv[2:4]))
+    _, reader, store, folder, budget, *names = sys.argv
+    computed._BUDGET = int(budget)
+    read_all(reader, Path(store).absolute(), Path(folder).absolute(), names)
