@@ -21,32 +21,18 @@ from hatch_cuda_kernels.store import STORE_FOLDER
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.build import BuildReport
+    from hatch_cuda_kernels.cli.parser import CommandParser
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_manifest(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help=f"store folder (default: {STORE_FOLDER} here)")
-    parser.add_argument(
-        "--arch",
-        type=_arch,
-        nargs="+",
-        default=[],
-        metavar="ARCH",
-        help="only for these architectures, for a first try (default: those of the manifest)",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=_positive,
-        metavar="N",
-        help="parallel compiles on this machine (default: all cores)",
-    )
-    parser.add_argument(
-        "--executor",
-        type=_executor,
-        metavar="process|dask:ADDRESS",
-        help=f"where to compile (default: {EXECUTOR}, else process)",
-    )
+    parser.option("--out", "DIR", f"store folder (default: {STORE_FOLDER} here)", type=Path)
+    text = "only for these architectures, for a first try (default: those of the manifest)"
+    parser.option("--arch", "ARCH", text, type=_arch, nargs="+", default=[])
+    parser.option("--jobs", "N", "parallel compiles on this machine (default: all cores)", type=_positive)
+    text = f"where to compile (default: {EXECUTOR}, else process)"
+    parser.option("--executor", "process|dask:ADDRESS", text, type=_executor)
     add_json(parser)
 
 

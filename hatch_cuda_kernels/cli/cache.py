@@ -16,8 +16,10 @@ from hatch_cuda_kernels.terminal import count_text, printable, text_table
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+
+def add_arguments(parser: CommandParser) -> None:
     """Add the actions."""
     actions = parser.add_subparsers(metavar="action", required=True)
     for run in (run_info, run_ls, run_prune, run_clear, run_export, run_import):
@@ -25,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub = add_command(actions, name, run.__doc__, run)
         if name == "prune":
             text = "how much to keep at most, such as 500MB (default: the cap)"
-            sub.add_argument("--max-bytes", type=byte_count, metavar="SIZE", help=text)
+            sub.option("--max-bytes", "SIZE", text, type=byte_count)
         if name in {"export", "import"}:
-            sub.add_argument("bundle", type=Path, metavar="BUNDLE", help="a file, such as kernels.zip")
+            sub.option("bundle", "BUNDLE", "a file, such as kernels.zip", type=Path)
         add_json(sub)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import argparse
 
     from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
@@ -33,7 +34,7 @@ _STUBS: Final = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_manifest(parser)
     add_json(parser)

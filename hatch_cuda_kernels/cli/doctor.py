@@ -20,17 +20,17 @@ from hatch_cuda_kernels.terminal import text_table, wrap
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.doctor import Finding, Verdict
 
 #: ``doctor.TASKS`` again, so that ``--help`` does not import that.
 _ASKED = ("build", "load", "jit", "link", "record")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "--for", action="append", choices=_ASKED, default=[], dest="asked", help="a task that has to work; repeatable"
-    )
+    text = "a task that has to work; repeatable"
+    parser.add_argument("--for", action="append", choices=_ASKED, default=[], dest="asked", help=text)
     add_package(parser, name="--package", help="show which image each of its modules gets on the devices here: ")
     add_json(parser)
 

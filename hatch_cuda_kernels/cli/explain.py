@@ -19,17 +19,17 @@ from hatch_cuda_kernels.terminal import paint_matches, wrap
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
-    parser.add_argument("kernel", metavar="KERNEL", help="its name, such as saxpy or 'block_sum<float, 256>'")
+    parser.option("kernel", "KERNEL", "its name, such as saxpy or 'block_sum<float, 256>'")
     add_package(parser, name="--package")
-    parser.add_argument(
-        "--arch", type=arch_text, metavar="sm_NN", help="a hypothetical device (default: the device here)"
-    )
-    parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="CUDA version of a hypothetical driver")
-    parser.add_argument("--policy", default="compatible", metavar="P", help="compatible (default), exact or prebuilt")
-    parser.add_argument("--module", metavar="NAME", help="the module, if several have the kernel")
+    parser.option("--arch", "sm_NN", "a hypothetical device (default: the device here)", type=arch_text)
+    parser.option("--driver", "X.Y", "CUDA version of a hypothetical driver", type=cuda_version)
+    parser.option("--policy", "P", "compatible (default), exact or prebuilt", default="compatible")
+    parser.option("--module", "NAME", "the module, if several have the kernel")
     add_json(parser)
 
 

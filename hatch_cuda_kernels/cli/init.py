@@ -18,13 +18,14 @@ from hatch_cuda_kernels.terminal import wrap
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--name", metavar="NAME", help="name of a new project (default: the folder's)")
-    parser.add_argument(
-        "--backend", choices=("hatchling",), help="have Hatch build the project, in place of what builds it now"
-    )
+    parser.option("--name", "NAME", "name of a new project (default: the folder's)")
+    text = "have Hatch build the project, in place of what builds it now"
+    parser.add_argument("--backend", choices=("hatchling",), help=text)
     add_json(parser)
 
 

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
+
 _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_package(parser)
-    parser.add_argument("--extract", type=Path, metavar="DIR", help="write every image into a folder, for cuobjdump")
+    parser.option("--extract", "DIR", "write every image into a folder, for cuobjdump", type=Path)
     add_json(parser)
 
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import ComputeCapability
 
 
-_PACKAGE_HELP: Final = "wheel, folder or import name"
-
-
 def add_command(commands: Any, name: str, text: str | None, run: Callable[..., int] | None) -> CommandParser:
     """Add a command that runs a function. The text is its help; the list of commands shows the first line."""
     summary = (text or "").partition("\n")[0].rstrip(".")
@@ -34,20 +31,16 @@ def add_command(commands: Any, name: str, text: str | None, run: Callable[..., i
     return parser
 
 
-def add_package(parser: argparse.ArgumentParser, *, name: str = "package", help: str = "") -> None:  # noqa: A002 - argparse's own word
+def add_package(parser: CommandParser, *, name: str = "package", help: str = "") -> None:  # noqa: A002 - argparse's own word
     """Add the argument or option that names a package."""
     required = {"required": not help} if name.startswith("-") else {}
-    parser.add_argument(name, metavar="PACKAGE", help=f"{help}{_PACKAGE_HELP}", **required)  # type: ignore[arg-type]  # one of argparse's many
+    parser.option(name, "PACKAGE", f"{help}wheel, folder or import name", **required)
 
 
-def add_manifest(parser: argparse.ArgumentParser) -> None:
+def add_manifest(parser: CommandParser) -> None:
     """Add the argument that names a manifest."""
-    parser.add_argument(
-        "manifest",
-        nargs="?",
-        metavar="MANIFEST",
-        help="default: the kernels.yaml of this folder, or of the nearest one above",
-    )
+    text = "default: the kernels.yaml of this folder, or of the nearest one above"
+    parser.option("manifest", "MANIFEST", text, nargs="?")
 
 
 def manifest_path(args: argparse.Namespace) -> Path:
@@ -136,6 +129,14 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument("-q", "--quiet", help="print errors only", **flag)  # type: ignore[arg-type]
         text = "show compilers' options, and where errors were raised"
         self.add_argument("-v", "--verbose", help=text, **flag)  # type: ignore[arg-type]
+
+    def option(self, name: str, metavar: str, text: str, **options: Any) -> None:
+        """Add an option, or an argument, with a value."""
+        self.add_argument(name, metavar=metavar, help=text, **options)
+
+    def flag(self, name: str, text: str) -> None:
+        """Add an option without a value."""
+        self.add_argument(name, action="store_true", help=text)
 
     def add_subparsers(self, **options: Any) -> Any:  # argparse gives the type a private name
         """Add commands below this one, without asking the formatter of the help for their name."""

@@ -21,30 +21,23 @@ from hatch_cuda_kernels.terminal import count_text
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.port import Ported
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
-    parser.add_argument("files", nargs="+", metavar="FILE.cu", help="sources below this folder")
-    parser.add_argument("--include", action="append", default=[], metavar="DIR", help="folder searched for headers")
-    parser.add_argument("--define", action="append", default=[], metavar="NAME[=VALUE]", help="macro to compile with")
-    parser.add_argument(
-        "--pre-include", action="append", default=[], metavar="HEADER", help="header to include before the source"
-    )
+    parser.option("files", "FILE.cu", "sources below this folder", nargs="+")
+    parser.option("--include", "DIR", "folder searched for headers", action="append", default=[])
+    parser.option("--define", "NAME[=VALUE]", "macro to compile with", action="append", default=[])
+    parser.option("--pre-include", "HEADER", "header to include before the source", action="append", default=[])
     parser.add_argument("--std", default="c++17", choices=("c++14", "c++17", "c++20"), help="default: %(default)s")
-    parser.add_argument("--output", type=Path, metavar="FILE.patch", help="write the patch there")
-    parser.add_argument("--apply", action="store_true", help="change the files, besides showing the patch")
-    parser.add_argument("--manifest", type=Path, metavar="FILE", help="write the drafted manifest there")
-    parser.add_argument(
-        "--arch",
-        type=arch_text,
-        default="sm_90",
-        metavar="sm_NN",
-        help="what NVRTC compiles for (default: %(default)s)",
-    )
-    parser.add_argument("--no-patch", action="store_true", help="change no file: each compile cuts the same host code")
-    parser.add_argument("--no-compile", action="store_true", help="do not ask NVRTC what else it refuses")
+    parser.option("--output", "FILE.patch", "write the patch there", type=Path)
+    parser.flag("--apply", "change the files, besides showing the patch")
+    parser.option("--manifest", "FILE", "write the drafted manifest there", type=Path)
+    parser.option("--arch", "sm_NN", "what NVRTC compiles for (default: %(default)s)", type=arch_text, default="sm_90")
+    parser.flag("--no-patch", "change no file: each compile cuts the same host code")
+    parser.flag("--no-compile", "do not ask NVRTC what else it refuses")
     add_json(parser)
 
 

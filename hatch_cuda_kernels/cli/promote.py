@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.promote import Miss, Promotion
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_manifest(parser)
     add_package(parser, name="--package")
-    parser.add_argument("--apply", action="store_true", help="write the manifest, besides showing the patch")
-    parser.add_argument("--bundle", type=Path, metavar="FILE", help="write the recorded images into a cache bundle")
+    parser.flag("--apply", "write the manifest, besides showing the patch")
+    parser.option("--bundle", "FILE", "write the recorded images into a cache bundle", type=Path)
     add_json(parser)
 
 

@@ -19,16 +19,17 @@ from hatch_cuda_kernels.terminal import count_text
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.report import PackageFacts, Report, Timings
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_package(parser)
-    parser.add_argument("--against", metavar="OLD", help="an older wheel, folder or package: show what changed")
+    parser.option("--against", "OLD", "an older wheel, folder or package: show what changed")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default: report.html)")
-    parser.add_argument("--timings", type=Path, metavar="FILE", help="what build --json printed: its compile times")
-    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 1 if something got worse")
+    parser.option("--timings", "FILE", "what build --json printed: its compile times", type=Path)
+    parser.flag("--fail-on-regression", "exit with 1 if something got worse")
     add_json(parser)
 
 

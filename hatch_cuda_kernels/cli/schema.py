@@ -14,8 +14,10 @@ from hatch_cuda_kernels.cli.messages import add_json, print_json
 if TYPE_CHECKING:
     import argparse
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_json(parser)
 

@@ -21,51 +21,31 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.errors import Problem
-    from hatch_cuda_kernels.verify import Demands, Verification
+    from hatch_cuda_kernels.verify import Verification
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_package(parser)
-    parser.add_argument(
-        "--supports-devices", nargs="+", type=device, metavar="X.Y", help="compute capabilities to prove"
-    )
-    parser.add_argument("--driver", type=cuda_version, metavar="X.Y", help="oldest CUDA driver to prove them for")
-    parser.add_argument("--max-spill-bytes", type=byte_count, metavar="SIZE", help="maximum bytes a kernel may spill")
-    parser.add_argument(
-        "--max-size",
-        type=byte_count,
-        metavar="SIZE",
-        help="maximum of the wheel, such as 5MB, or of the store without one",
-    )
-    parser.add_argument("--rebuild", action="store_true", help="build the store again and compare every file")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave both stores of --rebuild in a new folder")
-    parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="skip a check; repeatable")
+    parser.option("--supports-devices", "X.Y", "compute capabilities to prove", type=device, nargs="+")
+    parser.option("--driver", "X.Y", "oldest CUDA driver to prove them for", type=cuda_version)
+    parser.option("--max-spill-bytes", "SIZE", "maximum bytes a kernel may spill", type=byte_count)
+    text = "maximum of the wheel, such as 5MB, or of the store without one"
+    parser.option("--max-size", "SIZE", text, type=byte_count)
+    parser.flag("--rebuild", "build the store again and compare every file")
+    parser.option("--keep", "DIR", "leave both stores of --rebuild in a new folder", type=Path)
+    parser.option("--skip", "CHECK", "skip a check; repeatable", action="append", default=[])
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print every check with its problems. The status is 1 if there are any."""
     from hatch_cuda_kernels.store import open_package
-    from hatch_cuda_kernels.verify import verify_store  # one command needs it
+    from hatch_cuda_kernels.verify import Demands, verify_store  # one command needs it
 
-    wheel = Path(args.package) if args.package.endswith(".whl") else None
-    with open_package(args.package) as reader:
-        verification = verify_store(reader, _demands(args), wheel=wheel)
-    if args.json:
-        checks = [result.to_json() for result in verification.results]
-        print_json({"package": args.package, "ok": verification.ok, "checks": checks})
-    else:
-        text = wrap("\n".join(_lines(verification, args.package)), 24)
-        print(paint_matches(text, "^failed|^.*: failed, .*", "red", sys.stdout))
-    return 0 if verification.ok else 1
-
-
-def _demands(args: argparse.Namespace) -> Demands:
-    from hatch_cuda_kernels.verify import Demands  # one command needs it
-
-    return Demands(
+    demands = Demands(
         devices=tuple(args.supports_devices or ()),
         driver=args.driver,
         max_spill_bytes=args.max_spill_bytes,
@@ -74,6 +54,16 @@ def _demands(args: argparse.Namespace) -> Demands:
         keep=args.keep,
         skip=frozenset(args.skip),
     )
+    wheel = Path(args.package) if args.package.endswith(".whl") else None
+    with open_package(args.package) as reader:
+        verification = verify_store(reader, demands, wheel=wheel)
+    if args.json:
+        checks = [result.to_json() for result in verification.results]
+        print_json({"package": args.package, "ok": verification.ok, "checks": checks})
+    else:
+        text = wrap("\n".join(_lines(verification, args.package)), 24)
+        print(paint_matches(text, "^failed|^.*: failed, .*", "red", sys.stdout))
+    return 0 if verification.ok else 1
 
 
 def _lines(verification: Verification, package: str) -> Iterator[str]:
