@@ -6,9 +6,10 @@ import keyword
 import os
 import re
 import tomllib
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hatch_cuda_kernels.compiler.toolchain import (
     build_extra,
@@ -249,114 +250,6 @@ SETUP_FILES: Final = ("setup.py", "setup.cfg")
 _PAGE: Final = documentation("howto/other-build-systems")
 
 
-class _Step(NamedTuple):
-    """One thing that is left to do."""
-
-    what: str
-    lines: tuple[str, ...]
-    """What to add, or to run."""
-    file: str = ""
-    """Where the lines are added."""
-    mark: str = ""
-    """Text in the file that shows that the step was done, maybe in other words."""
-
-
-class _Backend(NamedTuple):
-    """What a build system needs."""
-
-    builds: bool
-    """Whether its builds can compile kernels, and so require the compiler."""
-    steps: tuple[_Step, ...] = ()
-    files: Mapping[str, str] = {}
-    """Files to write if they do not exist; the steps are for a project that has them."""
-    watched: tuple[str, ...] = ()
-    """Its own files that builds depend on."""
-
-
-_BEFOREHAND: Final = _Step(
-    "this back end runs no code in a build: compile the kernels first, as below, or have Hatch build the project:",
-    ("PROGRAM init --backend hatchling",),
-)
-#: Back ends by how their names begin. SHIPPED stands for the lines that ship the kernels.
-_BACKENDS: Final[dict[str, _Backend]] = {
-    "setuptools": _Backend(
-        builds=True,
-        steps=(
-            _Step(
-                "in setup.py, build the kernels before the modules, in your build_py command:",
-                ('build_kernels("kernels.yaml", Path(self.build_lib, "PACKAGE"))',),
-                "setup.py",
-                "build_kernels(",
-            ),
-            _Step(
-                "in MANIFEST.in, ship the sources, and not what an editable install compiled:",
-                ("SHIPPED",),
-                "MANIFEST.in",
-            ),
-        ),
-        files={"setup.py": template("setup.py"), "MANIFEST.in": "SHIPPED\n"},
-        watched=("setup.py", "setup.cfg"),
-    ),
-    "scikit_build_core": _Backend(
-        builds=True,
-        steps=(
-            _Step(
-                "in CMakeLists.txt, add:",
-                (
-                    "find_package(Python COMPONENTS Interpreter REQUIRED)",
-                    "set(STORE ${CMAKE_CURRENT_BINARY_DIR}/_kernels)",
-                    "add_custom_target(kernels ALL COMMAND ${Python_EXECUTABLE} -m hatch_cuda_kernels build",
-                    "  ${CMAKE_CURRENT_SOURCE_DIR}/kernels.yaml --out ${STORE})",
-                    "install(DIRECTORY ${STORE} DESTINATION PACKAGE)",
-                ),
-                "CMakeLists.txt",
-                "hatch_cuda_kernels build",
-            ),
-            _Step(
-                "in the table [tool.scikit-build] of pyproject.toml, unless extension modules are compiled, too, add:",
-                ('wheel.py-api = "py3"', "wheel.platlib = false"),
-                "pyproject.toml",
-                "py-api",
-            ),
-        ),
-        watched=("CMakeLists.txt",),
-    ),
-    "mesonpy": _Backend(
-        builds=True,
-        steps=(
-            _Step(
-                "in meson.build, where py is import('python').find_installation(pure: true), add:",
-                (
-                    "custom_target('kernels', output: '_kernels',",
-                    "  command: [py, '-m', 'hatch_cuda_kernels', 'build', '@SOURCE_ROOT@/kernels.yaml',",
-                    "            '--out', '@OUTPUT@'],",
-                    "  build_by_default: true, build_always_stale: true, install: true,",
-                    "  install_dir: py.get_install_dir() / 'PACKAGE')",
-                ),
-                "meson.build",
-                "'hatch_cuda_kernels'",
-            ),
-            _Step("commit kernels.yaml and the sources: an sdist has only what git has", ()),
-        ),
-        watched=("meson.build",),
-    ),
-    "poetry": _Backend(
-        builds=False,
-        steps=(
-            _BEFOREHAND,
-            _Step(
-                "in the table [tool.poetry] of pyproject.toml, ship what it compiled:",
-                ('include = [{ path = "FOLDER/_kernels/**/*", format = ["sdist", "wheel"] }]',),
-                "pyproject.toml",
-                "/_kernels/",
-            ),
-        ),
-    ),
-}
-#: flit and uv_build ship every file in the package's folder.
-_ANY_OTHER: Final = _Backend(builds=False, steps=(_BEFOREHAND,))
-
-
 def join_other(root: Path, text: str, backend: str, find_package: FindPackage) -> Scaffold:
     """Set up a project of another back end, and return what was done. ``text`` is its pyproject.toml.
 
@@ -364,28 +257,32 @@ def join_other(root: Path, text: str, backend: str, find_package: FindPackage) -
     """
     data = read_toml(text, "pyproject.toml")
     check_tables(data)
-    asked = next((asked for name, asked in _BACKENDS.items() if backend.startswith(name)), _ANY_OTHER)
+    backends: dict[str, Any] = tomllib.loads((files(__package__) / "backends.toml").read_text(encoding="utf-8"))
+    other = backends.pop("other")
+    asked = next((asked for name, asked in backends.items() if backend.startswith(name)), other)
+    builds, templates = asked["builds"], asked.get("files", ())
     manifest = root / MANIFEST_FILE
     folder, imported = _package(root, data["project"]["name"], find_package)
     kernels = kernel_files(root, manifest, lambda: (folder, imported))
     drafted = kernels.files.get(MANIFEST_FILE) or kernels.changed
     patterns = kernel_patterns(root, manifest, drafted)
-    if asked.builds:
+    if builds:
         tools, extra = build_requirements(manifest, drafted)
-        keys, package = (*asked.watched, *patterns), _unnamed_package(root, data, folder) if asked.files else ""
+        keys = (*asked.get("watched", ()), *patterns)
+        package = _unnamed_package(root, data, folder) if templates else ""
         edited = add_package(text, extra=extra, tools=tools, cache_keys=keys, package=package)
     else:
         edited = add_package(text, extra="")
     words = {"FOLDER": folder, "PACKAGE": imported, "SRC": folder.rpartition("/")[0] or ".", "PROGRAM": program()}
     words["SHIPPED"] = "\n".join([*map(_manifest_in_line, patterns), f"prune {folder}/{STORE_FOLDER}"])
-    added = {name: fill_template(text, words) for name, text in asked.files.items() if not (root / name).exists()}
+    added = {name: fill_template(template(name), words) for name in templates if not (root / name).exists()}
     created, kept = write_missing(root, kernels.files | added)
     if edited.text != text:
         (root / "pyproject.toml").write_bytes(edited.text.encode())
     changed = (*edited.changes, *ignore_store(root), *kernels.write(manifest, MANIFEST_FILE))
-    steps = [line for step in asked.steps for line in _open_lines(root, step, words)]
+    steps = [line for step in asked["steps"] for line in _open_lines(root, words, **step)]
     done = not created and not changed
-    store = "" if asked.builds else f"{folder}/{STORE_FOLDER}"
+    store = "" if builds else f"{folder}/{STORE_FOLDER}"
     left = () if done or not steps else (*steps, f"    more: {_PAGE}")
     commands = next_commands(manifest, kernels.untried, done=done, store=store)
     return Scaffold(created, changed, kept, (*edited.notes, *kernels.notes), left, commands)
@@ -416,13 +313,14 @@ def _manifest_in_line(pattern: str) -> str:
     return f"include {pattern}" if folder == pattern else f"graft {folder}"
 
 
-def _open_lines(root: Path, step: _Step, words: Mapping[str, str]) -> Iterator[str]:
+def _open_lines(
+    root: Path, words: Mapping[str, str], what: str, lines: Sequence[str] = (), file: str = "", mark: str = ""
+) -> Iterator[str]:
     """Yield the lines of a step that is not done: what to do, and below it, indented, what of it is missing."""
-    path = root / step.file
-    text = read_text(path) if step.file and path.is_file() else ""
-    lines = [line for one in step.lines for line in fill_template(one, words).split("\n")]
-    missing = [line for line in lines if line.strip() not in {one.strip() for one in text.splitlines()}]
-    if step.file and (not missing or (step.mark and step.mark in text)):
-        return
-    yield step.what
-    yield from (f"    {line}" for line in (lines if step.mark else missing))
+    path = root / file
+    text = read_text(path) if file and path.is_file() else ""
+    filled = [line for one in lines for line in fill_template(one, words).split("\n")]
+    missing = [line for line in filled if line.strip() not in {one.strip() for one in text.splitlines()}]
+    if not file or (missing and not (mark and mark in text)):
+        yield what
+        yield from (f"    {line}" for line in (filled if mark else missing))
