@@ -382,7 +382,7 @@ OTHERS = {
         set(), True,
     ),
     "mesonpy": (["in meson.build, where py is", "install_dir: py.get_install_dir() / 'p'"], set(), True),
-    "flit_core.buildapi": (["compile the kernels before each, as below"], set(), False),
+    "flit_core.buildapi": (["compile the kernels first, as below"], set(), False),
     "poetry.core.masonry.api": (['include = [{ path = "src/p/_kernels/**/*"'], set(), False),
     "uv_build": ([" init --backend hatchling"], set(), False),
     "backend_of_their_own": ([" init --backend hatchling"], set(), False),
