@@ -411,7 +411,7 @@ class Expander:
                 new = [MacroToken(_quoted(arguments[follows]), token.is_spaced)]
                 at += 1
             elif token.text == _OPTIONAL and follows == "(" and macro.is_variadic:
-                close = _closing(body, at)
+                close = closing_parenthesis(body, at)
                 has_rest = bool(self._whole(macro.parameters[-1] if macro.parameters else "", arguments, expanded))
                 new = self._substituted(macro, body[at + 1 : close], arguments) if has_rest else []
                 at = close + 1
@@ -437,14 +437,14 @@ class Expander:
         return expanded[name]
 
 
-def _closing(body: Sequence[MacroToken], opening: int) -> int:
+def closing_parenthesis(tokens: Sequence[MacroToken], opening: int) -> int:
     """Return where the parenthesis is that closes the one at ``opening``; the end where there is none."""
     depth = 0
-    for at in range(opening, len(body)):
-        depth += (body[at].text == "(") - (body[at].text == ")")
+    for at in range(opening, len(tokens)):
+        depth += (tokens[at].text == "(") - (tokens[at].text == ")")
         if not depth:
             return at
-    return len(body)
+    return len(tokens)
 
 
 def _swallows_comma(macro: Macro, token: MacroToken, found: Sequence[MacroToken]) -> bool:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.options import NvrtcOptions
 
-_INCLUDES: Final = frozenset({"include", "include_next", "import"})
 _PROBES: Final = frozenset({"__has_include", "__has_include_next"})
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
 
@@ -162,7 +161,7 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
             origin.target(file, one)
             for file in origin.files.values()
             for one in file.directives
-            if one.word in _INCLUDES and (file.name, one.start) not in taken
+            if one.is_include and (file.name, one.start) not in taken
         }
     cut = replace(
         DeviceSource.of(closure, made),

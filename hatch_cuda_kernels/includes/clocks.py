@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp import (
@@ -63,33 +64,21 @@ def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str
 def _uses(token: StreamToken, stream: Stream, macros: MacroTable, files: Mapping[str, SourceFile]) -> Iterator[str]:
     """Yield the places of the clocks that a token is, or a macro's token may be."""
     use = token.use
+    first, last = (token.at, token.at + 1) if use is None else (use.first, use.last)
     for clock in _CLOCKS.intersection((token.text,) if use is None else (token.text, *use.others)):
-        first, last = (token.at, token.at + 1) if use is None else (use.first, use.last)
         places = [stream.place(at)[:2] for at in range(first, last) if stream.texts[at] == clock]
         known = macros.reached(stream.texts[first:last], stream.time(first)).values() if not places else ()
         reached = [macro for found in known for macro in found if macro is not None]
-        places += (
-            place
-            for macro in reached
-            if macro.file and clock in macro.words
-            for place in _defined(files[macro.file], macro, clock)
-        )
+        for macro in (one for one in reached if one.file and clock in one.words):
+            file = files[macro.file]
+            defined = file.directives[file.run_at(macro.offset) - 1].tokens()
+            places += ((file, file.place(part.start)) for part in defined if part.text == clock)
         yield from (_at(file, offset, _DIFFERS.format(clock)) for file, offset in places)
-        for macro in reached if not places else ():
-            if any(part.text == "##" for part in macro.body):
-                text = _MADE.format(clock)
-                yield (
-                    _at(files[macro.file], macro.offset, text)
-                    if macro.file
-                    else f"the option define {macro.name}: {text}"
-                )
-                break
-
-
-def _defined(file: SourceFile, macro: Macro, clock: str) -> Iterator[tuple[SourceFile, int]]:
-    """Yield where a clock stands in the text of a macro."""
-    directive = next(one for one in file.directives if one.start == macro.offset)
-    return ((file, file.place(token.start)) for token in directive.tokens() if token.text == clock)
+        making = (one for one in reached if not places and any(part.text == "##" for part in one.body))
+        for macro in islice(making, 1):
+            made = _MADE.format(clock)
+            of_option = f"the option define {macro.name}: {made}"
+            yield _at(files[macro.file], macro.offset, made) if macro.file else of_option
 
 
 def _at(file: SourceFile, offset: int, text: str) -> str:

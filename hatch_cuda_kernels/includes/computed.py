@@ -10,9 +10,18 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp import Expander, ExpansionError, Macro, MacroToken, is_identifier, is_literal, leading_to
+from hatch_cuda_kernels.cpp import (
+    Expander,
+    ExpansionError,
+    Macro,
+    MacroToken,
+    closing_parenthesis,
+    is_identifier,
+    leading_to,
+)
 from hatch_cuda_kernels.includes.project import wandering
 from hatch_cuda_kernels.includes.texts import PROBES
 from hatch_cuda_kernels.libraries import is_toolkit_macro
@@ -62,8 +71,6 @@ class _Undecided(Exception):  # noqa: N818 - a question
 
 
 class _Operand(NamedTuple):
-    """Tokens that macros make the name of a header."""
-
     tokens: tuple[MacroToken, ...]
     place: str
     is_probe: bool
@@ -94,8 +101,7 @@ def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Mad
 
 def _operands(text: SourceText, directive: Directive, probing: frozenset[str]) -> Iterator[_Operand]:
     """Yield what of a directive names a header by macros."""
-    is_include = directive.word in {"include", "include_next", "import"}
-    if is_include and directive.texts and directive.texts[0][0] not in '"<':
+    if directive.is_include and directive.texts and directive.texts[0][0] not in '"<':
         yield _Operand(_tokens(directive), text.at(directive.start), is_probe=False)
     elif directive.word in {"if", "elif"} and not probing.isdisjoint(directive.texts):
         for part in _calls(_tokens(directive)):
@@ -116,12 +122,7 @@ def _calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
             end = at + (4 if tokens[at + 1 : at + 2] and tokens[at + 1].text == "(" else 2)
         elif is_identifier(tokens[at].text):
             if end < len(tokens) and tokens[end].text == "(":
-                depth = 0
-                while end < len(tokens):
-                    depth += (tokens[end].text == "(") - (tokens[end].text == ")")
-                    end += 1
-                    if not depth:
-                        break
+                end = closing_parenthesis(tokens, end) + 1
             yield (*tokens[at:end],)
         at = end
 
@@ -134,16 +135,14 @@ def _is_spelled(part: Sequence[MacroToken]) -> bool:
     return (len(inside) == 1 and inside[0].startswith('"')) or (inside[0] == "<" and inside[-1] == ">")
 
 
+@dataclass
 class _Search:
     """Expands one operand in all the ways in which the macros that it comes upon may be defined."""
 
-    def __init__(
-        self, definitions: Mapping[str, Sequence[Macro]], operand: _Operand, texts: Mapping[str, SourceText]
-    ) -> None:
-        self._definitions: Final = definitions
-        self._operand: Final = operand
-        self._texts: Final = texts
-        self._left = _BUDGET
+    _definitions: Mapping[str, Sequence[Macro]]
+    _operand: _Operand
+    _texts: Mapping[str, SourceText]
+    _left: int = _BUDGET
 
     def named(self) -> MadeNames:
         """Return what the operand may name."""
@@ -167,7 +166,7 @@ class _Search:
                 return MadeNames(frozenset(names), is_whole=False, spelled=self._spelled(), problems=(problem,))
             for header in self._headers(made):
                 if header is not None and _leads_out(header):
-                    problems.append(self._blame(self._culprit(chosen)))
+                    problems.append(self._blame(chosen))
                 elif header is None or _WORD in header or " " in header:
                     is_whole = False
                 else:
@@ -198,15 +197,10 @@ class _Search:
             return known
         if _WORD in name:  # ## makes a word of one that is not known
             pattern = re.compile(re.escape(name).replace(_WORD, r"\w*"))
-            return [
-                None,
-                *(one for other, found in self._definitions.items() if pattern.fullmatch(other) for one in found),
-            ]
+            fitting = (found for other, found in self._definitions.items() if pattern.fullmatch(other))
+            return [None, *(one for found in fitting for one in found)]
         if is_toolkit_macro(name):
-            return [
-                Macro(name, None, is_variadic=False, body=()),
-                Macro(name, None, is_variadic=False, body=(MacroToken(_WORD),)),
-            ]
+            return [Macro(name, None, is_variadic=False, body=body) for body in ((), (MacroToken(_WORD),))]
         return [None]
 
     def _headers(self, made: Sequence[MacroToken]) -> Iterator[str | None]:
@@ -216,26 +210,21 @@ class _Search:
             return
         for at, token in enumerate(made):
             if token.text in PROBES:
-                for part in _calls(made[at:]):
-                    yield _header(part[2:-1])
-                    break
+                yield _header(next(_calls(made[at:]))[2:-1])
 
-    def _blame(self, macro: Macro | None) -> str:
-        """Say which macro's text leads out of the project."""
-        if macro is None:
-            return _LEADS_OUT.format(place=self._operand.place, what="what macros make of it")
-        text = _text(macro.body)
-        if macro.file in self._texts:
-            return _LEADS_OUT.format(place=self._texts[macro.file].at(macro.offset), what=f"the macro text {text!r}")
-        what = f"a macro names this header, and the option define {macro.name}={text}"
-        return _LEADS_OUT.format(place=self._operand.place, what=what)
-
-    def _culprit(self, chosen: Mapping[str, Macro | None]) -> Macro | None:
-        """Return the macro whose text begins a path that leads out, or leads up."""
-        if _leads_up_or_on(_text(self._operand.tokens)):
-            return None
-        reached = (macro for macro in self._reached() if chosen.get(macro.name, macro) == macro)
-        return next((macro for macro in reached if _leads_up_or_on(_text(macro.body))), None)
+    def _blame(self, chosen: Mapping[str, Macro | None]) -> str:
+        """Say which macro's text begins a path that leads out of the project, or leads up."""
+        place, what = self._operand.place, "what macros make of it"
+        reached = () if _leads_up_or_on(_text(self._operand.tokens)) else self._reached()
+        macros = (macro for macro in reached if chosen.get(macro.name, macro) == macro)
+        for macro in (one for one in macros if _leads_up_or_on(_text(one.body))):
+            text = _text(macro.body)
+            if macro.file in self._texts:
+                place, what = self._texts[macro.file].at(macro.offset), f"the macro text {text!r}"
+            else:
+                what = f"a macro names this header, and the option define {macro.name}={text}"
+            break
+        return _LEADS_OUT.format(place=place, what=what)
 
     def _reached(self) -> Iterator[Macro]:
         """Yield the macros that may have a part in it, the nearest first."""
@@ -264,15 +253,14 @@ def _text(tokens: Iterable[MacroToken]) -> str:
 def _header(tokens: Sequence[MacroToken]) -> str | None:
     """Return the name of a header that tokens spell; None where they spell none."""
     text = _text(tokens)
-    if len(tokens) == 1 and is_literal(text) and text.startswith('"') and text.endswith('"') and len(text) > 2:
-        return text[1:-1].replace("\\\\", "\\").replace('\\"', '"')
-    if text.startswith("<") and text.endswith(">") and len(text) > 2:
-        return text[1:-1]
-    return None
+    inner = text[1:-1]
+    if len(tokens) == 1 and inner and text[0] == '"' == text[-1]:
+        return inner.replace("\\\\", "\\").replace('\\"', '"')
+    return inner if inner and text[0] == "<" and text[-1] == ">" else None
 
 
 def _leads_out(name: str) -> bool:
-    """Return whether a name could reach a file outside the project, whatever blanks it has."""
+    """Return whether a name could do so, whatever blanks it has."""
     is_up = any(part.strip() == ".." for part in name.replace("\\", "/").split("/"))
     return wandering(name.strip()) or is_up or _ESCAPED.search(name) is not None
 

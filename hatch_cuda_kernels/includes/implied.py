@@ -6,9 +6,9 @@ declare, brings its header, which is included before the source. What has which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import compress
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache
+from itertools import compress, takewhile
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from hatch_cuda_kernels import libraries
@@ -32,8 +32,6 @@ _REGISTER: Final = "hatch_cuda_kernels/register.h"
 _LONG_LONG: Final = "hatch_cuda_kernels/long_long.h"
 #: The folder of headers that no library has.
 _OURS: Final = "hatch_cuda_kernels/"
-_INCLUDES: Final = frozenset({"include", "include_next", "import"})
-_CONDITIONS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef"})
 #: Words before a name that qualify nothing.
 _NO_SCOPE: Final = frozenset({"and", "case", "co_return", "co_yield", "do", "else", "not", "or", "return", "throw"})
 _WIDE: Final = frozenset({"int64_t", "uint64_t"})
@@ -62,9 +60,9 @@ def implied_headers(
         names.add(_REGISTER)
     if declared.has_long_long:
         names.add(_LONG_LONG)
-    names = {name for name in names if name in outer.standard or not name.startswith(_OURS)}
     first = (_LONG_LONG, *(headers_in("standard", "global")[name] for name in libraries.renamed_functions()))
-    return tuple(sorted(names, key=lambda name: (name not in first, name)))
+    there = (name for name in names if name in outer.standard or not name.startswith(_OURS))
+    return tuple(sorted(there, key=lambda name: (name not in first, name)))
 
 
 @dataclass(slots=True)
@@ -92,15 +90,10 @@ class _OwnNames:
     def of(cls, readings: Iterable[Reading]) -> _OwnNames:
         found = cls()
         for one in (reading.remembered(cls.of_reading) for reading in readings):
-            found.names |= one.names
-            found.same |= one.same
-            found.functions |= one.functions
-            found.kernels |= one.kernels
-            found.members |= one.members
-            found.opened |= one.opened
-            found.entered |= one.entered
-            found.aliases |= one.aliases
-            found.has_long_long |= one.has_long_long
+            for each in fields(cls):
+                known = getattr(found, each.name)
+                known |= getattr(one, each.name)
+                setattr(found, each.name, known)
         return found
 
     @classmethod
@@ -151,19 +144,21 @@ def _is_for_other_numbers(one: Declaration) -> bool:
     return not words_in("torch", "torch", "other_numbers").isdisjoint(first)
 
 
+@dataclass
 class _WantedHeaders:
     """Which headers the uses of a source ask for."""
 
-    def __init__(
-        self, closure: Closure, uses: _Uses, declared: _OwnNames, removed: frozenset[str], cut_headers: frozenset[str]
-    ) -> None:
-        self._closure: Final = closure
-        self._uses: Final = uses
-        self._declared: Final = declared
-        self._cut_headers: Final = cut_headers
-        self._removed: Final = removed
-        own = declared.names | removed | (declared.functions & libraries.own_functions())
-        self._words: Final = {one for one in uses.found if isinstance(one, str) and one not in own}
+    _closure: Closure
+    _uses: _Uses
+    _declared: _OwnNames
+    _removed: frozenset[str]
+    _cut_headers: frozenset[str]
+
+    @cached_property
+    def _words(self) -> set[str]:
+        """The words that are used and mean nothing of the project's."""
+        own = self._declared.names | self._removed | (self._declared.functions & libraries.own_functions())
+        return {one for one in self._uses.found if isinstance(one, str) and one not in own}
 
     def _chains(self, root: str) -> Iterator[Chain]:
         """Yield the qualified names that begin with a namespace, and that the project does not declare in it."""
@@ -177,9 +172,7 @@ class _WantedHeaders:
         asked = self._uses.asked if not self._cut_headers else ()  # one of these perhaps has them
         renamed = libraries.renamed_functions()
         is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
-        others = {
-            known[name] for name in self._declared.names & known.keys()
-        }  # have a name that means another type here
+        others = {known[name] for name in self._declared.names & known.keys()}  # in which a name means another type
         own = {name for name in self._declared.same & known.keys() if known[name] in others}
         for name in (self._words & known.keys()) - own:
             is_asked = name in asked and known[name] in words_in("standard", "sets", "not_included")
@@ -196,10 +189,7 @@ class _WantedHeaders:
         asked = {one[2] for one in self._chains("cuda") if one[1] == "std" and one[2:]}  # by way of other names
         standard = {members[name] for name in asked & members.keys()} & words_in("standard", "sets", "libcudacxx")
         names = {f"cuda/std/{name}" for name in standard}
-        tables = [
-            headers_in("cuda", "implicit"),
-            *([headers_in("cuda", "device")] if self._cut_headers else []),
-        ]
+        tables = [headers_in("cuda", "implicit"), *([headers_in("cuda", "device")] if self._cut_headers else [])]
         if any(name.startswith(tuple(words_in("cuda", "sets", "tell_versions"))) for name in self._cut_headers):
             tables.append(headers_in("cuda", "versions"))
         names |= {table[name] for table in tables for name in self._words & table.keys()}
@@ -296,15 +286,11 @@ class _Uses:
         if file.name.startswith(VIRTUAL_ROOT):
             for use in _uses_of_run(file, number, firsts):
                 meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
-                if meant not in self.found and not _is_included(meant, known):
+                header = header_of_use(meant)
+                is_included = header and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
+                if not is_included:
                     self.found.add(meant)
-        directives = file.directives[number : number + 1]
-        known.update(directive.header for directive in directives if directive.word in _INCLUDES)
-
-
-def _is_included(use: str | Chain, known: Collection[str]) -> bool:
-    header = header_of_use(use)
-    return bool(header) and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
+        known.update(directive.header for directive in file.directives[number : number + 1] if directive.is_include)
 
 
 def _asked(directive: Directive) -> Iterator[str]:
@@ -324,10 +310,10 @@ def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> froze
     for directive in file.directives[number : number + 1]:
         if directive.word == "define":
             found.update(_uses_in(directive.texts[1:], firsts))
-    at: int | None = number if number < len(file.directives) else None
-    while at is not None and file.directives[at].word in _CONDITIONS:  # all conditions of a group are asked at once
-        found.update(_uses_in(file.directives[at].texts, firsts))
-        at = file.groups.get(at)
+        elif directive.is_conditional:  # all conditions of a group are asked at once
+            group = map(file.directives.__getitem__, file.group(number))
+            for one in takewhile(lambda one: one.word not in {"else", "endif"}, group):
+                found.update(_uses_in(one.texts, firsts))
     uses = file.memory[key] = frozenset(found)
     return uses
 

@@ -72,19 +72,6 @@ class OuterHeaders(NamedTuple):
         found = Asked(frozenset(asked))
         return cls(standard, lambda _: found)
 
-    def without_asked(self, names: Iterable[str]) -> OuterHeaders:
-        """Return the same for what is added to a closure: the toolkit's headers no longer ask for these names.
-
-        They are answered already, and a build that was recorded does not tell who asked for which.
-        """
-        answered = frozenset(names)
-
-        def asks(callers: tuple[str, ...]) -> Asked:
-            found = self.asks(callers)
-            return found._replace(names=found.names - answered)
-
-        return self._replace(asks=asks)
-
     def without_standard(self) -> OuterHeaders:
         """Return the same without standard headers."""
         return self._replace(standard=_NONE)
@@ -106,11 +93,21 @@ def packaged_standard_headers() -> StandardHeaders:
 
 
 class PlainNames:
-    """Which headers have to be in memory under plain names. The outcome is the same whatever comes first."""
+    """Which headers have to be in memory under plain names. The outcome is the same whatever comes first.
 
-    def __init__(self, outer: OuterHeaders, find: Callable[[str], str | None], declared: Container[str]) -> None:
+    What is ``answered`` already no longer counts as asked for: a build that was recorded does not tell by whom.
+    """
+
+    def __init__(
+        self,
+        outer: OuterHeaders,
+        find: Callable[[str], str | None],
+        declared: Container[str],
+        answered: Iterable[str] = (),
+    ) -> None:
         self._headers = outer.standard
         self._asks = outer.asks
+        self._answered = frozenset(answered)
         self._find = find
         self._declared = declared
         self._asked_for: set[str] = set()
@@ -150,9 +147,10 @@ class PlainNames:
         while fresh := (self._roots - self._followed or self._brought - self._followed):
             self._followed |= fresh
             found = self._asks(tuple(sorted(fresh)))
+            names = found.names - self._answered
             self._beside |= found.beside
-            self._below_roots |= found.names if fresh <= self._roots else frozenset()
-            self._asked_for |= {name for name in found.names if self._is_answered(name)}
+            self._below_roots |= names if fresh <= self._roots else frozenset()
+            self._asked_for |= {name for name in names if self._is_answered(name)}
         return set(self.project.values())
 
     def _enter(self, name: str) -> None:
@@ -191,8 +189,8 @@ def with_headers(closure: AnyClosure, names: tuple[str, ...], outer: OuterHeader
     """Return a closure with some headers before its source."""
     if not names:
         return closure
-    fresh = outer.without_asked(closure.asked)
-    plain = PlainNames(fresh, lambda _: None, {name for name, _ in closure.headers} - outer.standard.names)
+    declared = {name for name, _ in closure.headers} - outer.standard.names
+    plain = PlainNames(outer, lambda _: None, declared, closure.asked)
     plain.answer(names)
     in_memory = dict(closure.headers) | {name: outer.standard.text(name).text for name in plain.standard}
     return replace(

@@ -108,19 +108,13 @@ class ProjectFiles:
                 for entry in listing:
                     kind = _kind(entry)
                     if kind is not None and not _UNSPELLABLE.search(entry.name):
-                        found[entry.name] = (
-                            _OUTSIDE if outside or (entry.is_symlink() and self._leaves(entry)) else kind
-                        )
-        except FileNotFoundError:
-            pass  # a folder of given files only, or one that was removed just now
-        except NotADirectoryError:
-            pass  # a link to a file outside the project
+                        real = Path(os.path.realpath(entry.path)) if entry.is_symlink() else self.root
+                        found[entry.name] = _OUTSIDE if outside or not real.is_relative_to(self.root) else kind
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # a folder of given files only, or one that was just removed; a link to a file outside the project
         except OSError as error:
             raise InputError(f"{folder or '.'}: cannot be listed: {error.strerror}") from error
         return found | self._given.get(folder, {})
-
-    def _leaves(self, entry: os.DirEntry[str]) -> bool:
-        return not Path(os.path.realpath(entry.path)).is_relative_to(self.root)
 
     def glob(self, pattern: str) -> Iterator[str]:
         """Return the files a normalized pattern matches, in order; ``**`` is any number of folders.
@@ -144,11 +138,10 @@ class ProjectFiles:
             if first == "**" and kind == "folder" and not (self.root / path).is_symlink():
                 yield from self._glob(path, parts)
             elif fnmatch.fnmatchcase(name, first) and first != "**":
-                yield from self._glob(path, rest) if rest else self._file(path)
-
-    def _file(self, path: str) -> Iterator[str]:
-        if self.kind(path) == "file" or (self.root / path).is_file():
-            yield path
+                if rest:
+                    yield from self._glob(path, rest)
+                elif self.kind(path) == "file" or (self.root / path).is_file():
+                    yield path
 
 
 def _intact(path: Path, digest: str) -> bytes:

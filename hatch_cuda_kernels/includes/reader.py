@@ -111,20 +111,18 @@ class _Reader:
         return found or path
 
     def search_in(self, folders: Sequence[str]) -> None:
-        """Look for headers in these folders from now on."""
-        self.renamer = self.project.renamer([found for path in folders if (found := self._folder(path)) is not None])
-
-    def _folder(self, path: str) -> str | None:
-        """Return an include folder's path; None, with a problem noted, when it is not a folder of the project."""
-        found = normalize("", path)
-        kind = None if found is None else self.project.files.kind(found)
-        if found is None or kind == "outside":
-            self.problems.append(f"{path}: an include folder must be inside the project, given relative to it")
-        elif kind != "folder":
-            self.problems.append(f"{path}: no such include folder in {self.project.files.root}")
-        else:
-            return found
-        return None
+        """Look for headers in these folders of the project from now on."""
+        found = []
+        for path in folders:
+            folder = normalize("", path)
+            kind = None if folder is None else self.project.files.kind(folder)
+            if folder is None or kind == "outside":
+                self.problems.append(f"{path}: an include folder must be inside the project, given relative to it")
+            elif kind != "folder":
+                self.problems.append(f"{path}: no such include folder in {self.project.files.root}")
+            else:
+                found.append(folder)
+        self.renamer = self.project.renamer(found)
 
     def declared(self, pattern: str) -> list[str]:
         """Return the files of a declared glob, maybe none. Without wildcards it is wanted, whoever may ask for it."""
@@ -248,7 +246,4 @@ def _once_in_source(file: SourceFile) -> tuple[Edit, ...]:
     if not first or (first[0].word, first[0].texts) != ("pragma", ("once",)) or file.tokens(0):
         return ()
     end = len(file.text)
-    return (
-        Edit(first[0].start, first[0].end, "#if !__INCLUDE_LEVEL__"),
-        Edit(end, end, "\n#endif\n"),
-    )
+    return Edit(first[0].start, first[0].end, "#if !__INCLUDE_LEVEL__"), Edit(end, end, "\n#endif\n")

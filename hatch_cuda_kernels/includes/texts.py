@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_left
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 #: What asks whether a header is there.
 PROBES: Final = frozenset({"__has_include", "__has_include_next"})
 _ASKS: Final = PROBES | {"__has_embed"}
-_INCLUDES: Final = frozenset({"include", "include_next", "import"})
 _HEADER: Final = r"\"[^\"\n]+\"|<[^<>\n]+>"
 _COMMENTS: Final = r"(?:\s++|/\*(?:[^*]++|\*(?!/)|(?!))*+\*/|(?!))*+"
 _INCLUDED: Final = re.compile(rf"{_COMMENTS}(?:(?P<name>{_HEADER})|(?P<unclosed>[\"<])|(?P<nothing>//|\Z)|)")
@@ -67,7 +67,7 @@ def find_includes(file: SourceFile) -> Iterator[Include]:
     if file.unclear is not None:
         yield Include(file.unclear, file.unclear + 1, problem=_TWO_READINGS.format("quote"))
     for directive in file.directives:
-        if directive.word in _INCLUDES:
+        if directive.is_include:
             found = _INCLUDED.match(directive.operand)
             if found is not None and found.lastgroup != "nothing":
                 yield _included(file, directive, found)
@@ -81,12 +81,11 @@ def find_includes(file: SourceFile) -> Iterator[Include]:
 
 
 def _included(file: SourceFile, directive: Directive, found: re.Match[str]) -> Include:
-    """Return the include of a directive, whose operand begins with what is found."""
-    here = Include(directive.start, directive.end, directive=directive.start)
-    here = here._replace(is_next=directive.word == "include_next")
-    if found.lastgroup == "unclosed":
-        return here._replace(problem=_UNCLOSED)
-    return here if found["name"] is None else _named(file, directive, here, *found.span("name"))
+    is_next = directive.word == "include_next"
+    here = Include(directive.start, directive.end, is_next=is_next, directive=directive.start)
+    if found["name"] is None:
+        return here._replace(problem=_UNCLOSED if found.lastgroup == "unclosed" else "")
+    return _named(file, directive, here, *found.span("name"))
 
 
 def _named(file: SourceFile, directive: Directive, here: Include, start: int, end: int) -> Include:
@@ -111,21 +110,21 @@ def _asked(file: SourceFile, directive: Directive, *, is_condition: bool) -> Ite
     ``IF(__has_include(<E/a.h>))`` looks for ``/a.h``. Elsewhere in a condition, compilers read it as it stands.
     """
     tokens = lex_with_places(directive.operand)
+    texts = [token.text for token in tokens]
     base = directive.joined_end - len(directive.operand)
     calls = [False]
     """For each parenthesis that is open, whether it or one around it is a macro's."""
     at = 0
     while at < len(tokens):
-        text, before = tokens[at].text, tokens[at - 1].text if at else ""
+        text, before = texts[at], texts[at - 1] if at else ""
         place = file.place(base + tokens[at].start)
         here = Include(place, place + 1, is_probe=True)
         name = None
-        if text in _ASKS and not _is_tested(tokens, at):
+        is_tested = texts[max(at - 1, 0) : at] == ["defined"] or texts[max(at - 2, 0) : at] == ["defined", "("]
+        if text in _ASKS and not is_tested:
             if text not in PROBES:
                 yield here._replace(problem=_EMBED)
-            name = (
-                _header(directive, tokens, at + 2) if [one.text for one in tokens[at + 1 : at + 2]] == ["("] else None
-            )
+            name = _header(directive, tokens, at + 2) if texts[at + 1 : at + 2] == ["("] else None
             here = here._replace(is_next=text.endswith("next"))
             if name is None or not is_condition or calls[-1]:
                 yield here
@@ -140,7 +139,7 @@ def _asked(file: SourceFile, directive: Directive, *, is_condition: bool) -> Ite
         if name is not None:
             yield _named(file, directive, here, *name.span())
             at = bisect_left(tokens, name.end(), key=lambda token: token.start)
-            at += text != "(" and [one.text for one in tokens[at : at + 1]] == [")"]
+            at += text != "(" and texts[at : at + 1] == [")"]
 
 
 def _header(directive: Directive, tokens: Sequence[Token], at: int) -> re.Match[str] | None:
@@ -148,29 +147,22 @@ def _header(directive: Directive, tokens: Sequence[Token], at: int) -> re.Match[
     return _NAME.match(directive.operand, tokens[at].start) if at < len(tokens) else None
 
 
-def _is_tested(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a word is only asked for being defined."""
-    before = [token.text for token in tokens[max(at - 2, 0) : at]]
-    return before[-1:] == ["defined"] or before == ["defined", "("]
-
-
+@dataclass(eq=False)
 class SourceText:
     """A file's text without byte order mark; empty, with a problem, where it cannot be used."""
 
-    def __init__(
-        self, path: str, text: str = "", digest: str = "", problems: tuple[str, ...] = (), *, root: str = VIRTUAL_ROOT
-    ) -> None:
-        self.path: Final = path
-        self._root: Final = root
-        self.text: Final = text
-        self.sha256: Final = digest
-        """Digest of the bytes on disk in hex; empty where they cannot be read."""
-        self.problems: Final = problems
+    path: str
+    text: str = ""
+    sha256: str = ""
+    """Digest of the bytes on disk in hex; empty where they cannot be read."""
+    problems: tuple[str, ...] = ()
+    root: str = VIRTUAL_ROOT
+    """What its name in memory begins with."""
 
     @cached_property
     def file(self) -> SourceFile:
         """The text taken apart, under its name in memory."""
-        return SourceFile(self._root + self.path, self.text)
+        return SourceFile(self.root + self.path, self.text)
 
     def at(self, place: int) -> str:
         """Return ``path:line``."""
@@ -201,12 +193,12 @@ def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
             offset = len(text[:wrong].encode(errors="surrogateescape"))
             problem = f"byte 0x{data[offset]:02x} at offset {offset} is not UTF-8; save the file as UTF-8"
             line = text.count("\n", 0, wrong) + 1
-            return SourceText(path, digest=digest, problems=(f"{path}:{line}: {problem}",), root=root)
+            return SourceText(path, "", digest, (f"{path}:{line}: {problem}",), root)
     found = SourceText(path, text.removeprefix("\ufeff"), digest, root=root)
     if "\0" in text:
         at = found.at(found.text.index("\0"))
         problem = f"{at}: NUL byte; NVRTC would drop all text after it, so remove it"
-        return SourceText(path, found.text, digest, (problem,), root=root)
+        return SourceText(path, found.text, digest, (problem,), root)
     return found
 
 
