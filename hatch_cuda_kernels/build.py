@@ -109,11 +109,12 @@ def build_store(
         from hatch_cuda_kernels.pool import compile_missing  # a rebuild needs none of it
 
         compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
-        made, problems, failures, keys = compile_now(missing, fresh, toolchain, cache, warn=warnings.append)
-        compiled |= keys
-        if not failures or not learn(plan, failures, reader):
+        done = compile_now(missing, fresh, toolchain, cache, warn=warnings.append)
+        made, compiled = done.entries, compiled | done.compiled
+        if not done.failures or not learn(plan, done.failures, reader):
+            problems = done.problems()
             break
-        plan, problems = make_plan(manifest, reader), []
+        plan = make_plan(manifest, reader)
         fresh = find_fresh(plan, toolchain, cache)
     images = {**fresh, **made}
     modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})

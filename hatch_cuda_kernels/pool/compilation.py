@@ -38,12 +38,17 @@ class Compilation(NamedTuple):
     """What compiling the missing images of a plan gave."""
 
     entries: dict[ImageId, Entry]
-    problems: list[Problem]
-    """Every failure of the run, for a person to read."""
     failures: list[FailedJob]
     """The jobs that failed, as they did."""
+    ends: list[Problem]
+    """What ended the run early."""
     compiled: frozenset[str]
     """Keys of what was compiled here, and not by another build meanwhile."""
+    modules: Mapping[str, Module]
+
+    def problems(self) -> list[Problem]:
+        """Return every failure of the run, for a person to read, as the errors tell it now."""
+        return [*find_problems(self.failures, self.modules), *self.ends]
 
 
 def compile_missing(
@@ -67,7 +72,7 @@ def compile_missing(
     keys = {image: key for planned, _ in missing for image, key in image_keys(planned, toolchain).items()}
     entries: dict[ImageId, Entry] = {}
     failures: list[FailedJob] = []
-    problems: list[Problem] = []
+    ends: list[Problem] = []
     compiled: set[str] = set()
     turns = Turns(cache, keys, toolchain)
     cost = _costs(fresh)
@@ -87,13 +92,13 @@ def compile_missing(
                 compiled |= {entry.key for entry in made.values() if found is None}
                 progress.done(job, outcome.seconds)
     except (BrokenExecutor, CancelledError) as error:
-        problems.append(Problem(f"the executor stopped working: {type(error).__name__} {error}".rstrip()))
+        ends.append(Problem(f"the executor stopped working: {type(error).__name__} {error}".rstrip()))
     except BuildError as error:
-        problems += map(Problem, error.problems)
+        ends += map(Problem, error.problems)
     finally:
         turns.close()
         progress.finish()
-    return Compilation(entries, [*find_problems(failures, modules), *problems], failures, frozenset(compiled))
+    return Compilation(entries, failures, ends, frozenset(compiled), modules)
 
 
 def _run(

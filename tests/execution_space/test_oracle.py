@@ -6,7 +6,7 @@ import pytest
 
 from hatch_cuda_kernels import compile_to_ptx, open_store
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store import StoreReader
 
@@ -114,3 +114,13 @@ def test_what_a_compile_for_another_architecture_refused_does_not_count(make_pro
         root = make_project(MANIFEST.replace("sm_80", arch), **{"toy.cu": text})
         build_store(load_manifest(root / "kernels.yaml"), root / "out")
         assert bool(StoreReader(root / "out").details("toy").levels) == refused
+
+
+def test_a_build_shows_the_line_as_it_is_written(make_project, fresh_cache):
+    """Not as it was when NVRTC refused it: with the place in the file, whatever was cut before it."""
+    text = "namespace n { unknown::T f(int b) { return {}; } __device__ int g() { return f(1); } }\n"
+    root = make_project(MANIFEST, **{"toy.cu": text + TOY})
+    with pytest.raises(BuildError) as caught:
+        build_store(load_manifest(root / "kernels.yaml"), root / "out")
+    assert f"toy.cu:1:{text.index('f(1)') + 1}: error: " in str(caught.value)
+    assert f"  | {text}" in str(caught.value)
