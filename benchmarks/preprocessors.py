@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -663,7 +663,7 @@ class _Closures:
         stubs = self._scratch / "stubs"
         stubs.mkdir(exist_ok=True)
 
-        def resolve(file: SourceFile, directive: Directive, macros: MacroTable) -> Sequence[str]:
+        def resolve(macros: MacroTable, file: SourceFile, directive: Directive) -> Sequence[str]:
             tokens = [MacroToken(one.text, one.is_spaced) for one in directive.tokens()]
             name = directive.header
             if not name:
@@ -693,7 +693,8 @@ class _Closures:
         def read(outcomes: dict[tuple[str, int], bool]) -> TranslationUnit:
             self._found_in.clear()
             chosen = _Chosen(self, {**self._outcomes, **outcomes})
-            return TranslationUnit.read(chosen, [str(path)], resolve, MacroTable(_gcc_macros()))
+            macros = MacroTable(_gcc_macros())
+            return TranslationUnit.read(chosen, [str(path)], partial(resolve, macros), macros)
 
         missing: list[str] = []
         self.file(path)
