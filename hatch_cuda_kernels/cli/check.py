@@ -43,13 +43,15 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 if a build would not succeed."""
+    from hatch_cuda_kernels.cache import open_cache
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.plan import arch_warnings, changed_code, describe_plan, make_plan
+    from hatch_cuda_kernels.pool import find_fresh
 
     manifest = load_manifest(manifest_path(args))
     plan = make_plan(manifest)
     toolchain, missing = _toolchain()
-    fresh = _fresh(plan, toolchain)
+    fresh = {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
     rows = [
         {"module": image.module, "arch": str(image.arch), "kind": image.kind, "fresh": image in fresh}
         for planned in plan
@@ -92,13 +94,6 @@ def _toolchain() -> tuple[Toolchain | None, list[str]]:
         return load_toolchain(), []
     except ToolchainError as error:
         return None, [f"{error.message}; so nothing counts as fresh, and an isolated build installs its own NVRTC"]
-
-
-def _fresh(plan: tuple[PlannedModule, ...], toolchain: Toolchain | None) -> dict[ImageId, Entry]:
-    from hatch_cuda_kernels.cache import open_cache
-    from hatch_cuda_kernels.pool import find_fresh
-
-    return {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
 
 
 def _stubs(

@@ -80,7 +80,10 @@ def _images(package: str, findings: dict[str, Finding]) -> Finding:
 
 
 def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dict[str, Verdict]) -> None:
-    rows = [(name, finding.state, _line(finding)) for name, finding in findings.items()]
+    rows = []
+    for name, finding in findings.items():
+        facts = ", ".join(filter(None, (_text(*fact) for fact in finding.facts.items())))
+        rows.append((name, finding.state, facts if finding.problem is None else finding.problem.message))
     print(text_table(("here", "state", ""), rows))
     for name, value in variables.items():
         print(f"{name}={value}")
@@ -90,13 +93,6 @@ def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dic
     for fix in dict.fromkeys(verdict.fix for verdict in verdicts.values() if verdict.fix):
         tasks = ", ".join(task for task, verdict in verdicts.items() if verdict.fix == fix)
         print(wrap(f"  to fix {tasks}: {fix}", 4))
-
-
-def _line(finding: Finding) -> str:
-    """Return a finding on one line: its problem, or else the facts that have a value."""
-    if finding.problem is not None:
-        return finding.problem.message
-    return ", ".join(filter(None, (_text(name, value) for name, value in finding.facts.items())))
 
 
 def _text(name: str, value: Any) -> str:  # whatever JSON holds

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
             image["kind"],
             f"{image['bytes']:,}",
             f"{image['packed']:,}",
-            *_resources(image),
+            *("" if image[figure] is None else str(image[figure]) for figure in ("registers", "spills")),
             image["sha256"][:12],
         )
         for name, module in data["modules"].items()
@@ -92,7 +92,3 @@ def _totals(data: dict[str, Any], package: str, size: int) -> str:
     share = f", {packed / size * 100:.0f} % of {whole} {size:,}" if size else ""
     counts = f"{count_text(len(images), 'image')} of {count_text(len(data['modules']), 'module')}"
     return f"{counts}: {raw:,} bytes, packed {packed:,}{share}"
-
-
-def _resources(image: dict[str, Any]) -> tuple[str, str]:
-    return tuple("" if image[name] is None else str(image[name]) for name in ("registers", "spills"))  # type: ignore[return-value]

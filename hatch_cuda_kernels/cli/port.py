@@ -53,13 +53,14 @@ def run(args: argparse.Namespace) -> int:
         arch = None if args.no_compile else SmArch.parse(args.arch)
     except ValueError as error:
         raise InputError(str(error)) from None
-    sources, include = ([_relative(path) for path in paths] for paths in (args.files, args.include))
-    define = (
+    sources, include = (
+        [Path(os.path.relpath(path)).as_posix() for path in paths] for paths in (args.files, args.include)
+    )
+    define = tuple(
         (name, value if equals else None) for name, equals, value in (each.partition("=") for each in args.define)
     )
-    options = NvrtcOptions(
-        include=tuple(include), define=tuple(define), std=CppStd(args.std), pre_include=tuple(args.pre_include)
-    )
+    before = tuple(args.pre_include)
+    options = NvrtcOptions(include=tuple(include), define=define, std=CppStd(args.std), pre_include=before)
     ported = port(Path.cwd(), sources, options, arch=arch, patch=not args.no_patch)
     patch = "".join(unified_diff(path, ported.before[path], text) for path, text in ported.after.items())
     if args.output is not None:
@@ -74,10 +75,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(ported, "" if args.output is not None else patch, args)
     return 1 if ported.remaining else 0
-
-
-def _relative(path: str) -> str:
-    return Path(os.path.relpath(path)).as_posix()
 
 
 def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:

@@ -47,12 +47,16 @@ def run(args: argparse.Namespace) -> int:
         from hatch_cuda_kernels.cache import export_bundle  # zipfile takes a while
 
         export_bundle(cache, args.bundle, keys={miss.key for miss in misses})
-    if promotion is not None and args.apply:
-        manifest_path(args).write_bytes(promotion.after.encode())
+    diff = ""
+    if promotion is not None:
+        name = manifest_path(args).as_posix().lstrip("/")
+        diff = unified_diff(name, promotion.before, promotion.after)
+        if args.apply:
+            manifest_path(args).write_bytes(promotion.after.encode())
     if args.json:
-        print_json(_data(args, misses, promotion))
+        print_json(_data(args, misses, promotion, diff))
     else:
-        _show(args, misses, promotion)
+        _show(args, misses, promotion, diff)
     return 1 if promotion is not None and promotion.refused else 0
 
 
@@ -76,19 +80,11 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
     return promote(manifest_path(args), wanted)
 
 
-def _diff(args: argparse.Namespace, promotion: Promotion | None) -> str:
-    if promotion is None:
-        return ""
-    name = manifest_path(args).as_posix().lstrip("/")
-    return unified_diff(name, promotion.before, promotion.after)
-
-
-def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> None:
+def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> None:
     """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
     for miss in misses:
         reason = "not prebuilt for it" if miss.listed else "not listed"
-        line = f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"
-        show_note(line)
+        show_note(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}")
     if not misses:
         show_note(f"nothing was compiled here for {args.package} beyond what it has prebuilt")
     if promotion is not None:
@@ -96,31 +92,24 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
             show_note(f"not promoted: {problem}")
         if misses and not promotion.changes and not promotion.refused:
             show_note(f"{manifest_path(args)} already lists all of it; build the package again")
-        print(_diff(args, promotion), end="")
+        print(diff, end="")
         if args.apply and promotion.changes:
             show_note(f"written to {manifest_path(args)}")
     if args.bundle is not None:
         show_note(f"wrote {count_text(len(misses), 'image')} to {args.bundle}")
 
 
-def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None) -> dict[str, Any]:
+def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> dict[str, Any]:
     return {
-        "misses": [
-            {
-                "module": miss.module,
-                "kernel": miss.kernel,
-                "listed": miss.listed,
-                "arch": str(miss.arch),
-                "created": miss.created,
-                "used": utc_text(miss.used),
-                "seconds": miss.seconds,
-                "key": miss.key,
-            }
-            for miss in misses
-        ],
+        "misses": [_miss_data(miss) for miss in misses],
         "changes": list(promotion.changes) if promotion is not None else [],
         "problems": list(promotion.refused) if promotion is not None else [],
-        "diff": _diff(args, promotion),
+        "diff": diff,
         "applied": bool(args.apply and promotion is not None and promotion.changes),
         "bundle": None if args.bundle is None else str(args.bundle),
     }
+
+
+def _miss_data(miss: Miss) -> dict[str, Any]:
+    data = miss._asdict() | {"arch": str(miss.arch), "used": utc_text(miss.used)}
+    return {name: value for name, value in data.items() if name != "covered"}

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     with open_package(args.package) as reader:
         verification = verify_store(reader, demands, wheel=wheel)
     if args.json:
-        checks = [result.to_json() for result in verification.results]
+        checks = [{"check": name, **outcome.to_json()} for name, outcome in verification.results.items()]
         print_json({"package": args.package, "ok": verification.ok, "checks": checks})
     else:
         text = wrap("\n".join(_lines(verification, args.package)), 24)
@@ -68,11 +68,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(verification: Verification, package: str) -> Iterator[str]:
     """Yield one line for each check, its problems below it, and the verdict."""
-    for result in verification.results:
-        check, outcome = result
+    for check, outcome in verification.results.items():
         looked_at = outcome.skipped or f"{outcome.checked:,} {outcome.what}"
         found = f", {_count(outcome.problems)}" if outcome.problems else ""
-        yield f"{result.state:8} {check:14} {looked_at}{found}"
+        yield f"{outcome.state:8} {check:14} {looked_at}{found}"
         for problem in outcome.problems:
             yield f"    {problem._replace(fix='')}"
             yield f"        to fix: {problem.fix}"

@@ -9,7 +9,7 @@ from hatch_cuda_kernels.verify.files import check_digests, check_files, check_in
 from hatch_cuda_kernels.verify.images import check_architectures, check_kernels
 from hatch_cuda_kernels.verify.promises import check_assembly, check_size, check_spills, check_supports
 from hatch_cuda_kernels.verify.rebuild import check_rebuild
-from hatch_cuda_kernels.verify.subject import Demands, Outcome, Result, Verification, read_subject
+from hatch_cuda_kernels.verify.subject import Demands, Outcome, Verification, read_subject
 from hatch_cuda_kernels.verify.wheel import check_record, check_sbom, check_wheel
 
 if TYPE_CHECKING:
@@ -56,8 +56,5 @@ def verify_store(reader: StoreReader, demands: Demands | None = None, *, wheel: 
     subject = read_subject(reader, demands, wheel)
     if demands.driver is not None and subject.supports is None:
         raise InputError("--driver needs devices, and the store records none; add --supports-devices")
-    return Verification(tuple(Result(name, _run(name, subject)) for name in CHECKS))
-
-
-def _run(name: str, subject: Subject) -> Outcome:
-    return Outcome.skip("on request") if name in subject.demands.skip else CHECKS[name](subject)
+    skipped = Outcome.skip("on request")
+    return Verification({name: skipped if name in demands.skip else check(subject) for name, check in CHECKS.items()})

@@ -81,31 +81,17 @@ class Outcome(NamedTuple):
         """Return the outcome of a check that has nothing to do."""
         return cls(0, "", (), reason)
 
-
-class Result(NamedTuple):
-    """A check by name with its outcome."""
-
-    check: str
-    outcome: Outcome
-
     @property
     def state(self) -> str:
         """``ok``, ``failed`` or ``skipped``."""
-        if self.outcome.problems:
+        if self.problems:
             return "failed"
-        return "skipped" if self.outcome.skipped else "ok"
+        return "skipped" if self.skipped else "ok"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``verify --json``."""
-        checked, what, problems, skipped = self.outcome
-        return {
-            "check": self.check,
-            "state": self.state,
-            "checked": checked,
-            "what": what,
-            "skipped": skipped,
-            "findings": [_finding(problem) for problem in problems],
-        }
+        """Return what ``verify --json`` prints of the check, beside its name."""
+        data = {"state": self.state, "checked": self.checked, "what": self.what, "skipped": self.skipped}
+        return data | {"findings": [_finding(problem) for problem in self.problems]}
 
 
 def _finding(problem: Problem) -> dict[str, str]:
@@ -114,14 +100,14 @@ def _finding(problem: Problem) -> dict[str, str]:
 
 
 class Verification(NamedTuple):
-    """Every check's result, in the order they ran."""
+    """Every check's outcome, by its name, in the order they ran."""
 
-    results: tuple[Result, ...]
+    results: dict[str, Outcome]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything that is wrong."""
-        return tuple(problem for result in self.results for problem in result.outcome.problems)
+        return tuple(problem for outcome in self.results.values() for problem in outcome.problems)
 
     @property
     def ok(self) -> bool:

@@ -28,8 +28,7 @@ def found_by_verify(wheel):
     """Return what the check says of a wheel's document: its state and the problems."""
     with open_package(str(wheel)) as reader:
         results = verify_store(reader, Demands(skip=frozenset({"assembly"})), wheel=wheel).results
-    [result] = (result for result in results if result.check == "sbom")
-    return result.state, [problem.message for problem in result.outcome.problems]
+    return results["sbom"].state, [problem.message for problem in results["sbom"].problems]
 
 
 def test_it_is_valid(example_wheel):

@@ -35,7 +35,7 @@ def problems(wheel, folder, **demands):
         archive.extractall(folder)
     demands = Demands(skip=frozenset({"assembly"}), **demands)
     found = verify_store(StoreReader(folder / STORE, wheel.name), demands, wheel=wheel)
-    return [(result.check, problem) for result in found.results for problem in result.outcome.problems]
+    return [(check, problem) for check, outcome in found.results.items() for problem in outcome.problems]
 
 
 def replaced(old, new):
