@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import version_text
-from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, function_parameters
+from hatch_cuda_kernels.compiler.binary import BUILTIN, Cubin, Ptx, function_parameters
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.names import base_name, found_names, listed_module, normalize_name, plain_name, without_archs
 from hatch_cuda_kernels.signature import sizes_agree
@@ -19,23 +19,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 
-_TYPES: Final = {
-    "bool": "b",
-    "char": "c",
-    "signed char": "a",
-    "unsigned char": "h",
-    "short": "s",
-    "unsigned short": "t",
-    "int": "i",
-    "unsigned": "j",
-    "unsigned int": "j",
-    "long": "l",
-    "unsigned long": "m",
-    "long long": "x",
-    "unsigned long long": "y",
-    "float": "f",
-    "double": "d",
-}
+_TYPES: Final = {spelled: code for code, spelled in BUILTIN.items()} | {"unsigned": "j"}
 _NUMBER: Final = re.compile(r"(-?)(0|[1-9][0-9]*)")
 _TRUTH: Final = {"true": "1", "false": "0"}
 
