@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.macros import MacroToken
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, Use
     from hatch_cuda_kernels.cpp.unit import Inclusion
-
-_NOT_NEWLINE: Final = re.compile(r"[^\n]+")
 
 
 class Edit(NamedTuple):
@@ -158,7 +155,8 @@ class Edited:
         for edit in sorted(edits, key=lambda edit: (edit.start, edit.start != edit.end, -edit.end)):
             if edit.start >= done:
                 add(file.text[done : edit.start], done, is_same=True)
-                add(edit.text + _left(file, edit), edit.start, is_same=False)
+                left = file.text.count("\n", edit.start, edit.end) - edit.text.count("\n")
+                add(edit.text + "\n" * left, edit.start, is_same=False)
                 done = edit.end
         add(file.text[done:], done, is_same=True)
         self.text: Final = "".join(pieces)
@@ -171,8 +169,3 @@ class Edited:
         offset = start + 1 + column
         begin, original, is_same = self._pieces[bisect_right(self._pieces, (offset, len(self.file.text), True)) - 1]
         return original + (offset - begin) * is_same
-
-
-def _left(file: SourceFile, edit: Edit) -> str:
-    """Return what a cut leaves of a text: its newlines, without those of the new text."""
-    return "\n" * (file.text.count("\n", edit.start, edit.end) - edit.text.count("\n"))

@@ -27,15 +27,15 @@ CALLED: Final = frozenset(
     __launch_bounds__ __cluster_dims__ __maxnreg__ __block_size__ __nv_pure__ __grid_constant__ __underlying_type
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
+_TYPES: Final = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "__underlying_type"})
 #: What is no type.
-_SPECIFIERS: Final = frozenset(
+_NO_TYPES: Final = (CALLED - _TYPES) | frozenset(
     """
     inline static extern virtual constexpr consteval constinit friend explicit mutable thread_local typedef export
     __inline__ __inline __forceinline__ __noinline__ __host__ __device__ __global__ __managed__ __constant__ __shared__
     const volatile noexcept override final try
     """.split()  # noqa: SIM905 - a list would take a line a word
 )
-_TYPES: Final = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "__underlying_type"})
 
 
 @dataclass
@@ -78,13 +78,6 @@ class Head:
             at = self.attributes[at] - 1
         return at
 
-    def add(self, token: StreamToken, *, is_top: bool = True) -> int:
-        """Add a token, and return its index."""
-        if is_top:
-            self.top.append(len(self.tokens))
-        self.tokens.append(token)
-        return len(self.tokens) - 1
-
     def end_value(self) -> None:
         """End the value that is being read, if one is."""
         if self.value >= 0:
@@ -101,14 +94,11 @@ def class_names(head: Head) -> tuple[list[str], bool]:
     """Return a class's name with its qualifiers, and whether it has template arguments."""
     names: list[str] = []
     end = head.colon if head.colon >= 0 else len(head.tokens)
-    closes = [close for close in head.angles if head.key < close < end]
-    for at in head.top:
+    for at in (at for at in head.top if head.key < at < end):
         text = head.tokens[at].text
-        if not head.key < at < end or not is_identifier(text) or text in {*CLASS_KEYS, *CALLED, "final"}:
-            continue
-        is_qualified = head.tokens[at - 1].text == "::"
-        names = [*names, text] if is_qualified and names else [text]
-    return names, bool(closes)
+        if is_identifier(text) and text not in {*CLASS_KEYS, *CALLED, "final"}:
+            names = [*names, text] if names and head.tokens[at - 1].text == "::" else [text]
+    return names, any(head.key < close < end for close in head.angles)
 
 
 def declarators_of(head: Head, first: int, *, is_const: bool = False) -> list[Declarator]:
@@ -180,17 +170,20 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
             found.name = _plain_name(head, kind, words)
         return found
     if head.parameters is not None:
-        begin = _name_function(found, head)
-        if _is_guide(head, first):
-            found.kind = "guide"
-        elif _needs_no_type(found) or _has_type(head.words(first, begin)):
+        begin, (opening, close) = _name_function(found, head), head.parameters
+        needs_type = not (found.name.startswith(("~", "operator ")) or found.is_constructor)
+        is_only_name = len([at for at in head.top if first <= at < opening]) == 1
+        if is_only_name and [token.text for token in head.tokens[close + 1 : close + 2]] == ["->"]:
+            found.kind = "guide"  # S(int) -> S<int>;
+        elif not (needs_type and _NO_TYPES.issuperset(head.words(first, begin))):  # else it is an unknown macro
             found.kind = "function"
         return found
     found.declarators = _bindings(head, first) or declarators_of(head, first)
     if found.declarators and (len(words) > 1 or head.inner_names or len(found.declarators) > 1):
         found.kind = "variable"
         found.name = found.declarators[0].name
-        found.qualifier = _qualifier(head, found.declarators[0].name)
+        qualified = (at for at in head.top if head.tokens[at].text == found.name and head.tokens[at - 1].text == "::")
+        found.qualifier, _ = _qualifier_before(head, next(qualified, 0))
     return found
 
 
@@ -267,11 +260,6 @@ def _name_function(found: Declaration, head: Head) -> int:
     return begin
 
 
-def _qualifier(head: Head, name: str) -> tuple[str, ...]:
-    at = next((at for at in head.top if head.tokens[at].text == name and head.tokens[at - 1].text == "::"), -1)
-    return _qualifier_before(head, at)[0] if at > 0 else ()
-
-
 def _qualifier_before(head: Head, at: int) -> tuple[tuple[str, ...], int]:
     """Return the names of ``a::b<c>::`` before a name, and where they begin."""
     names: list[str] = []
@@ -285,6 +273,9 @@ def _qualifier_before(head: Head, at: int) -> tuple[tuple[str, ...], int]:
     return tuple(names), at
 
 
+_BEGIN_VALUES: Final = frozenset({"-", "&", "*", "!", "{", "nullptr", "true", "false"})
+
+
 def is_value(head: Head, first: int, close: int) -> bool:
     """Return whether what is in parentheses is no parameter: a literal, or what only expressions begin with."""
     if head.operator >= 0:
@@ -292,9 +283,7 @@ def is_value(head: Head, first: int, close: int) -> bool:
     is_first, at = True, first + 1
     while at < close:
         text = head.tokens[at].text
-        if is_first and (is_number(text) or is_literal(text) or text in {"-", "&", "*", "!", "{", "nullptr", "true"}):
-            return True
-        if is_first and text == "false":
+        if is_first and (is_number(text) or is_literal(text) or text in _BEGIN_VALUES):
             return True
         if text == "=":
             return False
@@ -321,21 +310,3 @@ def _behind_arguments(head: Head, at: int, close: int) -> int:
         if not depth and not inner:
             return end
     return at
-
-
-def _needs_no_type(found: Declaration) -> bool:
-    """Return whether a function is a constructor, a destructor or a conversion."""
-    return found.name.startswith(("~", "operator ")) or found.is_constructor
-
-
-def _has_type(words: Sequence[str]) -> bool:
-    """Return whether one of the words before a function's name is a type's; without one, it is an unknown macro."""
-    return any(word not in _SPECIFIERS and (word not in CALLED or word in _TYPES) for word in words)
-
-
-def _is_guide(head: Head, first: int) -> bool:
-    """Return whether a function without a type has one behind its parameters: ``S(int) -> S<int>;``."""
-    assert head.parameters is not None  # noqa: S101 - it is a function
-    opening, close = head.parameters
-    before = [head.tokens[at].text for at in head.top if first <= at < opening]
-    return len(before) == 1 and head.tokens[close + 1].text == "->" if close + 1 < len(head.tokens) else False

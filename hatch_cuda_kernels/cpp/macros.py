@@ -321,7 +321,8 @@ class Expander:
         while waiting:
             token = waiting.pop()
             self._spend(1)
-            macro = self._macro(token)
+            is_free = token.text not in token.hidden and is_identifier(token.text)
+            macro = self._look_up(token.text) if is_free else None
             if token.text in self._kept:
                 found += [token, *self._operand(waiting)]
             elif macro is None:
@@ -348,9 +349,6 @@ class Expander:
             if not depth:
                 break
         return found
-
-    def _macro(self, token: MacroToken) -> Macro | None:
-        return None if token.text in token.hidden or not is_identifier(token.text) else self._look_up(token.text)
 
     def _spend(self, count: int) -> None:
         self._left -= count

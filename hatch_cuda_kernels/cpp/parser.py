@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.stream import StreamToken
     from hatch_cuda_kernels.cpp.unit import Inclusion, Visit
 
-    #: Is told of each inclusion the scope in which it stands; False for one inside a declaration or a body.
-    Included = Callable[[Inclusion, Declaration | None, bool], None]
-
 Found = TypeVar("Found")
 
 #: Keywords that begin nothing in an initialiser.
@@ -185,18 +182,12 @@ class _UnitParser:
         visit = way.visit
         scopes: dict[int, Declaration | None] = {}
         inside: set[int] = set()
-
-        def included(found: Inclusion, parent: Declaration | None, is_scope: bool) -> None:
-            if is_scope:
-                scopes[id(found)] = parent
-            else:
-                inside.add(id(found))
-
         inclusions: dict[int, Inclusion] = {}
         streams = Stream.readings(visit, self._unit.macros, self._bracing, self._fragments)
         for stream in streams:
             try:
-                self._read_stream(stream, scope, included, is_root=is_root)
+                parser = _Parser(stream, scopes, inside)
+                self._read_stream(parser, stream, scope, is_root=is_root)
             except TextError as error:
                 uneven = [one.visit.file.name for one in stream.inclusions if not stream.is_even(one.visit)]
                 if uneven:
@@ -213,8 +204,8 @@ class _UnitParser:
             else:
                 self._add_parts(inner.visit)
 
-    def _read_stream(self, stream: Stream, scope: Declaration | None, included: Included, *, is_root: bool) -> None:
-        found = _Parser(stream, included).scope(scope, is_open=False)
+    def _read_stream(self, parser: _Parser, stream: Stream, scope: Declaration | None, *, is_root: bool) -> None:
+        found = parser.scope(scope, is_open=False)
         if found and not is_root and found[-1].tokens[-1].text not in {";", "}"}:
             raise _FragmentError([stream.file.name])  # the end of its last declaration stands elsewhere
         self._readings.append(Reading(stream, found))
@@ -232,10 +223,16 @@ class _UnitParser:
 
 
 class _Parser:
-    def __init__(self, stream: Stream, included: Included) -> None:
+    """Reads a stream.
+
+    It notes the scope of each inclusion by its identity, and those that are inside a declaration or a body.
+    """
+
+    def __init__(self, stream: Stream, scopes: dict[int, Declaration | None], inside: set[int]) -> None:
         self._stream: Final = stream
         self._cursor: Final = Cursor(stream)
-        self._included: Final = included
+        self._scopes: Final = scopes
+        self._inside: Final = inside
         self._steps: Final[dict[str, Callable[[Head], object]]] = {
             "(": self._parentheses,
             "[": self._brackets,
@@ -260,7 +257,7 @@ class _Parser:
                 raise self._stream.error("a brace that closes nothing", token.at)
             if token.text.startswith(INCLUSION):
                 self._cursor.take()
-                self._included(self._inclusion(token), parent, True)
+                self._scopes[id(self._inclusion(token.text))] = parent
             elif token.text == ";" or self._is_label(token):
                 self._cursor.take()
             elif token.text in _PRAGMAS:
@@ -273,8 +270,8 @@ class _Parser:
             raise self._stream.error("a brace that nothing closes", parent.tokens[0].at)
         return found
 
-    def _inclusion(self, token: StreamToken) -> Inclusion:
-        return self._stream.inclusions[int(token.text.removeprefix(INCLUSION))]
+    def _inclusion(self, text: str) -> Inclusion:
+        return self._stream.inclusions[int(text.removeprefix(INCLUSION))]
 
     def _is_label(self, token: StreamToken) -> bool:
         """Return whether an access specifier is next, of which the colon is left to be read."""
@@ -284,10 +281,8 @@ class _Parser:
             return False
         self._cursor.take()
         is_label = self._next() == ":"
-        if is_label:
-            return True
-        self._cursor.put_back([token])
-        return False
+        self._cursor.put_back([] if is_label else [token])
+        return is_label
 
     def _next(self) -> str:
         """Return the text of the next token; empty at the end."""
@@ -312,7 +307,7 @@ class _Parser:
                     head.top.append(len(head.tokens))
                 head.tokens.append(token)
                 return token
-            self._included(self._inclusion(token), None, False)
+            self._inside.add(id(self._inclusion(token.text)))
 
     def _group(self, head: Head) -> tuple[int, int]:
         """Take a bracket that is next, and all up to the one that closes it; return their places in the head."""
@@ -363,8 +358,7 @@ class _Parser:
             if text == "}" or not text:
                 break
             if text.startswith(INCLUSION) and head.parameters is not None and head.value < 0:
-                inclusion = self._stream.inclusions[int(text.removeprefix(INCLUSION))]
-                raise _FragmentError([inclusion.visit.file.name])  # it has the body
+                raise _FragmentError([self._inclusion(text).visit.file.name])  # it has the body
             if text == ";":
                 head.end_value()
                 self._take(head)
@@ -452,14 +446,12 @@ class _Parser:
 
     def _term(self, head: Head) -> None:
         """Take one term of a requires clause: an expression of its own, what is in parentheses, or a name."""
-        if self._next() == "requires":
-            self._take(head, is_top=False)
-            for bracket in ("(", "{"):
+        if (text := self._next()) in {"requires", "("}:
+            if text == "requires":
+                self._take(head, is_top=False)
+            for bracket in ("(", "{") if text == "requires" else ("(",):
                 if self._next() == bracket:
                     self._group(head)
-            return
-        if self._next() == "(":
-            self._group(head)
             return
         while is_identifier(self._next() or " ") or self._next() == "::":
             is_name = self._take(head, is_top=False).text != "::"
@@ -537,12 +529,14 @@ class _Parser:
         if head.value >= 0:
             self._group(head)
         elif "namespace" in words[:2] and head.parameters is None:
-            return self._namespace(head, parent)
+            at = next(at for at in head.top if head.tokens[at].text == "namespace")
+            names = [word for word in head.words(at + 1) if word not in {"inline", *CALLED}]
+            return self._scoped(head, "namespace", parent, names)
         elif words == ["extern"] and is_literal(head.last):
-            return self._linkage(head, parent)
+            return self._scoped(head, "linkage", parent, [])
         elif head.key >= 0 and head.parameters is None and self._is_class(head):
             return self._class(head, parent)
-        elif head.parameters is not None and not (head.colon >= 0 and self._is_initializer(head)):
+        elif head.parameters is not None and not (head.colon >= 0 and (is_identifier(head.last) or head.last == ">")):
             self._body(head)
         elif head.colon >= 0 and head.parameters is not None:
             self._group(head)
@@ -552,10 +546,6 @@ class _Parser:
         else:
             self._body(head)
         return None
-
-    def _is_initializer(self, head: Head) -> bool:
-        """Return whether a brace initialises a member or a base in a constructor's list."""
-        return is_identifier(head.last) or head.last == ">"
 
     def _is_class(self, head: Head) -> bool:
         """Return whether a brace behind a class key holds a class, and not a value of a variable: ``struct S s{1}``."""
@@ -579,18 +569,10 @@ class _Parser:
         """Pass all up to the brace that closes one, and take that."""
         before = opening.at
         closing = self._cursor.skip_braces(opening)
-        head.add(closing)
+        head.top.append(len(head.tokens))
+        head.tokens.append(closing)
         for number in self._stream.inclusions_between(before, closing.at):
-            self._included(self._stream.inclusions[number], None, False)
-
-    def _namespace(self, head: Head, parent: Declaration | None) -> Declaration:
-        at = next(at for at in head.top if head.tokens[at].text == "namespace")
-        names = [word for word in head.words(at + 1) if word not in {"inline", *CALLED}]
-        return self._scoped(head, "namespace", parent, names)
-
-    def _linkage(self, head: Head, parent: Declaration | None) -> Declaration:
-        """Take ``extern "C" {...}``, which is no scope: what it holds stands in the one around it."""
-        return self._scoped(head, "linkage", parent, [])
+            self._inside.add(id(self._stream.inclusions[number]))
 
     def _scoped(self, head: Head, kind: Kind, parent: Declaration | None, names: Sequence[str]) -> Declaration:
         first = len(head.tokens)

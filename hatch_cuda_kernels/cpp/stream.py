@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from functools import cached_property
-from itertools import compress, product, repeat
+from itertools import compress, product, repeat, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
@@ -223,14 +223,9 @@ class Stream:
             yield run.file, run.number, self.place(begin)[1], self.place(end)[2]
 
     @property
-    def files(self) -> Iterator[SourceFile]:
-        """The files that its tokens stand in."""
-        return (run.file for run in self._runs)
-
-    @property
-    def runs(self) -> Iterator[tuple[str, int]]:
+    def runs(self) -> Iterator[tuple[SourceFile, int]]:
         """The files and numbers of all runs; of a file whose tokens are part of others, each time."""
-        return ((run.file.name, run.number) for run in self._runs)
+        return ((run.file, run.number) for run in self._runs)
 
     def time(self, at: int) -> int:
         """Return the time of the macros that hold at a token."""
@@ -265,16 +260,16 @@ class Stream:
         """Return the macro that a token is; of several that may hold, the longest."""
         return self._macro_at(self.texts[at], self.time(at))
 
-    def use(self, at: int, macro: Macro) -> Use | None:
-        """Return the use of a macro that begins at a token; None where its name stands for itself.
+    def use(self, at: int) -> Use | None:
+        """Return the use of a macro that begins at a token; None where none does, or its name stands for itself.
 
         Raises TextError where it becomes more than anybody writes.
         """
-        time, last = self.time(at), at + 1
-        if macro.parameters is not None:
-            last = self._behind_call(last)
-            if last == at + 1:
-                return None
+        macro, time = self.macro(at), self.time(at)
+        is_called = macro is not None and macro.parameters is not None
+        last = self._behind_call(at + 1) if is_called else at + 1
+        if macro is None or (is_called and last == at + 1):
+            return None
         while True:
             taken = [MacroToken(text, is_spaced=True) for text in self.texts[at:last]]
             try:
@@ -304,12 +299,8 @@ class Stream:
         if first.use is not None and first.use is last.use:
             return [*self.tokens_of(first.use)][first.nth + 1 : last.nth]
         found = [] if first.use is None else [*self.tokens_of(first.use)][first.nth + 1 :]
-        at = first.at + 1 if first.use is None else first.use.last
-        while at < last.at:
-            macro = self.macro(at) if self.texts[at] in self.known else None
-            use = None if macro is None else self.use(at, macro)
-            found += [StreamToken(self.texts[at], at)] if use is None else self.tokens_of(use)
-            at = at + 1 if use is None else use.last
+        cursor = Cursor(self, first.at + 1 if first.use is None else first.use.last)
+        found += takewhile(lambda token: token.at < last.at, cursor.tokens())
         return found if last.use is None else [*found, *[*self.tokens_of(last.use)][: last.nth]]
 
     @staticmethod
@@ -371,9 +362,9 @@ class Stream:
 class Cursor:
     """Reads a stream token by token, each macro expanded."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, at: int = 0) -> None:
         self.stream: Final = stream
-        self._at = 0
+        self._at = at
         self.waiting: Final[list[StreamToken]] = []
         """Tokens that come next, last token first; ``pull`` gets more where there are none."""
 
@@ -407,8 +398,7 @@ class Cursor:
                 self.waiting.extend(map(tuple.__new__, repeat(StreamToken), fields))  # a third of StreamToken()'s time
                 self._at = end
                 return True
-            macro = stream.macro(at)
-            use = None if macro is None else stream.use(at, macro)
+            use = stream.use(at)
             if use is None:
                 self.waiting.append(StreamToken(texts[at], at))
                 self._at += 1
@@ -451,8 +441,7 @@ class Cursor:
 
     def _skip_use(self, at: int, depth: int) -> StreamToken | int:
         """Go on behind a macro that may become a brace; return the depth there, or the brace that closes the last."""
-        macro = self.stream.macro(at)
-        use = None if macro is None else self.stream.use(at, macro)
+        use = self.stream.use(at)
         self._at = at + 1 if use is None else use.last
         for nth, one in enumerate(() if use is None else use.tokens):
             depth += (one.text == "{") - (one.text == "}")

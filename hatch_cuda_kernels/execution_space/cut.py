@@ -481,11 +481,12 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
     A header may be read twice, with other macros. Raises TextError for one that a layout depends on.
     """
     wanted = [editor.grouped() for editor in editors]
-    files = {one.name: one for reading in readings for one in reading.stream.files}
+    files: dict[str, SourceFile] = {}
     readers: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
     for number, reading in enumerate(readings):
-        for run in reading.stream.runs:
-            readers[run][number] += 1
+        for source, run in reading.stream.runs:
+            files[source.name] = source
+            readers[source.name, run][number] += 1
     refused = {(number, group) for number, editor in enumerate(editors) for group in editor.undecided}
     while True:
         made = [

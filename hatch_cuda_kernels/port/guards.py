@@ -83,8 +83,6 @@ def guard_text(path: str, shown: SourceFile, edits: Sequence[Edit], additions: s
 
 
 class _Page:
-    """A file by its lines."""
-
     def __init__(self, path: str, shown: SourceFile) -> None:
         self.notes: Final[list[str]] = []
         self._path: Final = path

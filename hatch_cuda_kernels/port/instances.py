@@ -46,7 +46,7 @@ class Template(NamedTuple):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the template's parameters."""
+        """The names of the template's parameters; empty ones of those without."""
         return _names_of(self.heads)
 
     @property
@@ -70,7 +70,7 @@ class Template(NamedTuple):
 
 
 def _heads(declaration: Declaration) -> list[tuple[Spelling, ...]]:
-    """Return the parameters of each ``template <...>`` of a declaration."""
+    """Return the parameters of each ``template <...>``."""
     first, last = declaration.template or (0, 0)
     texts = [token.text for token in declaration.tokens[first:last]]
     openings = (at for at, text in enumerate(texts) if texts[at - 1 : at] == ["template"] and text == "<")
@@ -83,7 +83,6 @@ def _words(texts: Sequence[str]) -> frozenset[str]:
 
 
 def _names_of(head: Sequence[Spelling]) -> tuple[str, ...]:
-    """Return the names of a template's parameters; empty ones of those without."""
     named = ([*takewhile(lambda text: text != "=", part)] for part in head)
     return tuple(part[-1] if len(part) > 1 and is_name(part[-1]) else "" for part in named)
 
@@ -103,18 +102,15 @@ class Instances:
         self._functions: Final = {one.name for one in self._declarations if one.kind == "function"} - self._classes
         self._variables: Final[dict[str, Spelling]] = {}
         """The types of those outside classes and functions."""
-        self._patterns: Final[dict[str, list[tuple[Spelling, ...]]]] = defaultdict(list)
-        """The types of the parameters of functions that are templates."""
-        self._instantiations: Final[dict[str, list[tuple[Spelling, ...]]]] = defaultdict(list)
+        self._types: Final[dict[tuple[str, str], list[tuple[Spelling, ...]]]] = defaultdict(list)
+        """The types of the parameters of functions that are templates, and of explicit instances, by kind and name."""
         for one in self._declarations:
             if one.kind == "variable" and not one.is_member and one.declarators:
                 first = one.declarators[0]
                 texts = [token.text for token in one.tokens[first.first :]]
                 self._variables[first.name] = value_type(texts[: texts.index(first.name)])
-            elif one.kind == "instantiation":
-                self._instantiations[one.name].append(tuple(_parameters(one).values()))
-            elif one.kind == "function" and one.template is not None:
-                self._patterns[one.name].append(tuple(_parameters(one).values()))
+            elif one.kind == "instantiation" or (one.kind == "function" and one.template is not None):
+                self._types[one.kind, one.name].append(tuple(_parameters(one).values()))
         self._known: Final[dict[tuple[Owner, frozenset[str]], list[dict[str, Spelling]]]] = {}
         self._names: Final = _Names(self._declarations)
         found = self._find_templates()
@@ -149,7 +145,6 @@ class Instances:
     # Sites.
 
     def _find_sites(self, macros: Iterable[MacroTable]) -> Iterator[Site]:
-        """Yield the launches, and the places that name kernels or templates that lead to these."""
         wanted, interesting = self._select_code(macros)
         left = _MOST_TOKENS
         for one, is_head in interesting:
@@ -160,11 +155,9 @@ class Instances:
             left -= len(tokens)
             if left < 0:
                 return
-            code = Code(
-                one.stream, tokens, ChainMap({} if is_head else _parameters(one), self._variables), self._functions
-            )
+            outer = ChainMap({} if is_head else _parameters(one), self._variables)
             names = wanted - {one.name} if is_head and one.kind != "instantiation" else wanted
-            found = code.sites(names, tuple(self._owners(one)))
+            found = Code(one.stream, tokens, outer, self._functions).sites(names, tuple(self._owners(one)))
             yield from (site for site in found if not is_head or site.template is not None)
 
     def _select_code(self, macros: Iterable[MacroTable]) -> tuple[set[str], list[tuple[Declaration, bool]]]:
@@ -198,15 +191,13 @@ class Instances:
     def _owners(self, declaration: Declaration) -> Iterator[Owner]:
         """Yield the templates around what a declaration holds, the innermost first."""
         heads = _heads(declaration)
-        if heads and declaration.kind == "function":
-            of_class = declaration.qualifier[-1] if declaration.qualifier else ""
-            if of_class and (len(heads) > 1 or of_class in self._classes):
-                yield Owner(of_class, _names_of(heads[0]))
-                heads = heads[1:]
-            for head in heads[-1:]:
-                yield Owner(declaration.name, _names_of(head))
-        elif heads:
-            yield Owner(declaration.name, _names_of(heads[-1]))
+        of_class = (
+            declaration.qualifier[-1] if heads and declaration.kind == "function" and declaration.qualifier else ""
+        )
+        if of_class and (len(heads) > 1 or of_class in self._classes):
+            yield Owner(of_class, _names_of(heads.pop(0)))
+        for head in heads[-1:]:
+            yield Owner(declaration.name, _names_of(head))
         if declaration.parent is not None:
             yield from self._owners(declaration.parent)
 
@@ -238,8 +229,7 @@ class Instances:
             return []
         about = (owner, frozenset(chain))
         if about not in self._known:
-            found = self._uses(owner, (*chain, owner.name))
-            alike = {tuple(each.items()): each for each in found if each}
+            alike = {tuple(each.items()): each for each in self._uses(owner, (*chain, owner.name)) if each}
             self._known[about] = [*alike.values()][:_MOST]
         return self._known[about]
 
@@ -247,12 +237,12 @@ class Instances:
         """Yield what the parameters stand for where their arguments are spelled, or the types of values say it."""
         uses: list[tuple[Site | None, tuple[Spelling, ...], tuple[Spelling, ...]]] = [
             *((site, site.settled, site.types) for site in self._sites[owner.name]),
-            *((None, (), types) for types in self._instantiations[owner.name]),
+            *((None, (), types) for types in self._types["instantiation", owner.name]),
         ]
+        known = self._types["function", owner.name]
         for site, arguments, types in uses:
-            patterns = [one for one in self._patterns[owner.name] if len(one) >= len(types)]
-            if not self._patterns[owner.name] or len(arguments) == len(owner.parameters):
-                patterns = [()]
+            is_spelled = not known or len(arguments) == len(owner.parameters)
+            patterns = [()] if is_spelled else [one for one in known if len(one) >= len(types)]
             for pattern in patterns if len(arguments) <= len(owner.parameters) else ():
                 bound = _bind(owner.parameters, arguments, pattern, types)
                 parts = tuple(bound.values())
@@ -281,18 +271,17 @@ class Instances:
         meant = _overload(site, overloads) if len(overloads) > 1 else None
         template = meant or overloads[0]
         bound = _bind(template.parameters, site.settled, template.types, site.types)
-        whole = tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))
-        if len(site.settled) >= len(template.parameters):
-            whole = site.settled
+        is_spelled = len(site.settled) >= len(template.parameters)
+        deduced = tuple(bound[name] for name in takewhile(bound.__contains__, template.parameters))
+        whole = site.settled if is_spelled else deduced
         spelled = None if site.template is None else self._names.qualify(site.settled, template.name)
         named = site._replace(axes=_axes(site), template=spelled)
         if len(whole) < template.required:
             return named
-        meanings = dict.fromkeys(
-            self._names.qualify(map(as_declared, each), template.name) for each in self._meanings(site, whole)
-        )
+        declared = (map(as_declared, each) for each in self._meanings(site, whole))
+        meanings = _unique(self._names.qualify(each, template.name) for each in declared)
         names = (self._cast(meant, each) if meant else template.instance(each) for each in meanings)
-        return named._replace(meanings=tuple(meanings), names=_unique(names))
+        return named._replace(meanings=meanings, names=_unique(names))
 
     def _cast(self, template: Template, arguments: Sequence[str]) -> str:
         """Return the name expression of an instance that overloads need."""
@@ -315,7 +304,6 @@ def _unique(found: Iterable[T]) -> tuple[T, ...]:
 
 
 def _axes(site: Site) -> dict[str, tuple[str, ...]]:
-    """Return the names among the template arguments that stand for several types, with these."""
     found: dict[str, tuple[str, ...]] = {}
     named = [text for part in site.settled for text in part]
     for one in reversed(site.around):
@@ -398,18 +386,14 @@ class _Names:
         return chain
 
 
-# Deduction.
-
-
 def _deduce(pattern: Spelling, given: Spelling, parameters: Collection[str]) -> dict[str, Spelling]:
     """Return what template parameters stand for where a type is given for a pattern; empty where that is unclear.
 
     Types may be in whichever namespaces their names are.
     """
     bound: dict[str, Spelling] = {}
-    if not given or words(pattern).isdisjoint(parameters):
-        return bound
-    return bound if _matches(_bare(pattern), _bare(given, keeps=pattern), parameters, bound) else {}
+    is_asked = bool(given) and not words(pattern).isdisjoint(parameters)
+    return bound if is_asked and _matches(_bare(pattern), _bare(given, keeps=pattern), parameters, bound) else {}
 
 
 def _bare(tokens: Spelling, keeps: Spelling = ("const",)) -> Spelling:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.execution_space import DevicePass
     from hatch_cuda_kernels.port.instances import Template
     from hatch_cuda_kernels.port.sites import Site
@@ -104,6 +103,8 @@ class _Port:
             drafted = self._try(drafted)
         if self._trials.is_over:
             self._notes[_OUT_OF_TIME.format(self._trials.limit)] = None
+        places = (f"{one.file}:{one.line}" if one.line else one.file for one in remaining)
+        said = (": ".join(filter(None, (place, one.message))) for place, one in zip(places, remaining, strict=True))
         return Ported(
             before={path: self._project.text(path).text for path in self._after},
             after=self._after,
@@ -113,10 +114,8 @@ class _Port:
             modules=tuple(drafted),
             manifest=manifest_text(drafted, self._options),
             notes=tuple(self._notes),
-            remaining=tuple(dict.fromkeys(map(_error_line, remaining))),
+            remaining=tuple(dict.fromkeys(said)),
         )
-
-    # Guards.
 
     def _write_guards(self, one: ReadSource, passed: DevicePass) -> None:
         said = {(place.file, place.offset): message for place, message in one.said.items()}
@@ -138,10 +137,7 @@ class _Port:
         if names:
             self._notes[_OF_TORCH.format(", ".join(names))] = None
 
-    # The draft.
-
     def _draft(self, templates: Sequence[Template]) -> list[DraftedModule]:
-        """Return what the texts tell of the modules."""
         found = []
         for name, one in zip(module_names(one.recipe.sources[0] for one in self._read), self._read, strict=True):
             files, off = one.sources.files, {} if one.passed is None else needed_macros(one.passed.unit)
@@ -162,7 +158,6 @@ class _Port:
         return {**stated, "libraries": [*recipe.libraries], "arches": real}
 
     def _try(self, drafted: Sequence[DraftedModule]) -> list[DraftedModule]:
-        """Return modules with what NVRTC and the linker say of them."""
         declarations = [one for passed in self._passes for reading in passed.readings for one in reading]
         enumerators, lacks = enumerators_of(declarations), may_lack(declarations)
         files = list_files(self._project.files.root) if lacks else []
@@ -183,10 +178,8 @@ class _Port:
 
 
 def _recipe(module: DraftedModule, read: ReadSource) -> Recipe:
-    """Return what a drafted module is compiled from."""
     options = read.recipe.options
-    headers = dict.fromkeys((*options.pre_include, *module.headers))
-    options = override_options(options, pre_include=tuple(headers))
+    options = override_options(options, pre_include=tuple(dict.fromkeys((*options.pre_include, *module.headers))))
     return replace(read.recipe, options=options, names=tuple(module.stated.get("instances", ())))
 
 
@@ -198,7 +191,3 @@ def _implied_includes(one: ReadSource, options: NvrtcOptions) -> str:
     known = {*options.pre_include, *(name for name in closure.standard if not name.startswith(_OURS))}
     lines = [f"#include <{name}>" for name in closure.pre_include if name not in known and VIRTUAL_ROOT not in name]
     return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
-
-
-def _error_line(error: Diagnostic) -> str:
-    return ": ".join(filter(None, (f"{error.file}:{error.line}" if error.line else error.file, error.message)))

@@ -5,6 +5,8 @@ A function's body is read once, its macros expanded: so a project's own macros t
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count, pairwise, takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -142,27 +144,27 @@ def _is_type(tokens: Spelling) -> bool:
     return bool(names - {"const"}) and names.isdisjoint(_KEYWORDS) and tokens[0] not in _POINTERS
 
 
+@dataclass
 class Code:
-    """Tokens of code, expanded, of which names around tell more.
+    """Tokens of code, expanded, of which names around tell more."""
 
-    ``outer`` are the types of names that are declared around it. What ``functions`` return is not known.
-    """
+    _stream: Stream
+    _tokens: Sequence[StreamToken]
+    _outer: Mapping[str, Spelling]
+    """The types of names that are declared around it."""
+    _functions: Collection[str]
+    """What these return is not known."""
+    _scopes: list[dict[str, _Local]] = field(default_factory=lambda: [{}])
+    _open: list[int] = field(default_factory=list)
+    """The brackets around what is read."""
+    _opening: dict[int, int] = field(default_factory=dict)
+    """Where brackets open, by where they close."""
+    _around: dict[int, Alternatives] = field(default_factory=dict)
+    """Dispatch macros and generic lambdas, by the bracket before what they are around."""
 
-    def __init__(
-        self, stream: Stream, tokens: Sequence[StreamToken], outer: Mapping[str, Spelling], functions: Collection[str]
-    ) -> None:
-        self._stream: Final = stream
-        self._tokens: Final = tokens
-        self._texts: Final = [token.text for token in tokens]
-        self._outer: Final = outer
-        self._functions: Final = functions
-        self._scopes: Final[list[dict[str, _Local]]] = [{}]
-        self._open: Final[list[int]] = []
-        """The brackets around what is read."""
-        self._opening: Final[dict[int, int]] = {}
-        """Where brackets open, by where they close."""
-        self._around: Final[dict[int, Alternatives]] = {}
-        """Dispatch macros and generic lambdas, by the bracket before what they are around."""
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [token.text for token in self._tokens]
 
     def _text(self, at: int) -> str:
         return self._texts[at] if 0 <= at < len(self._texts) else ""
@@ -249,20 +251,16 @@ class Code:
                 self._around[at + 1] = Alternatives((found[0],), [{found[0]: tuple(lex(one))} for one in found[1]])
 
     def _local(self, name: str) -> _Local:
-        return next(
-            (scope[name] for scope in reversed(self._scopes) if name in scope), _Local(self._outer.get(name, ()))
-        )
+        known = (scope[name] for scope in reversed(self._scopes) if name in scope)
+        return next(known, None) or _Local(self._outer.get(name, ()))
 
     def _is_enum(self, opening: int) -> bool:
         return "enum" in self._texts[max(opening - 5, 0) : opening]
 
     def _declaration(self, at: int) -> _Local | None:
         """Return what a name is declared as at a token; None where it is not, as far as the tokens before tell."""
-        before, behind = self._text(at - 1), self._text(at + 1)
-        if before == "using":
-            return _Local(meaning=self._value(at + 2)) if behind == "=" else None
-        if self._open and self._is_enum(self._open[-1]):
-            return _Local(meaning=self._value(at + 2)) if behind == "=" else None
+        if self._text(at - 1) == "using" or (self._open and self._is_enum(self._open[-1])):
+            return _Local(meaning=self._value(at + 2)) if self._text(at + 1) == "=" else None
         first = at
         for _ in range(_LONGEST):
             if not first or self._text(first - 1) in {";", "{", "}", ":", "(", "["}:
@@ -280,12 +278,10 @@ class Code:
             while base[-1:] != () and (len(base) == len(earlier[0]) or base[-1] in _POINTERS):
                 base = base[:-1]
             kind = (*base, *kind)
-        if kind[:1] == ("typedef",):
-            return _Local(meaning=kind[1:])
-        return self._variable(at, kind, value_type(kind))
+        return _Local(meaning=kind[1:]) if kind[:1] == ("typedef",) else self._variable(at, kind)
 
-    def _variable(self, at: int, specified: Spelling, kind: Spelling) -> _Local | None:
-        """Return what a variable is declared as at a token."""
+    def _variable(self, at: int, specified: Spelling) -> _Local | None:
+        kind = value_type(specified)
         if not _is_type(kind):
             return None
         behind, inner = self._text(at + 1), self._bracketed(at + 1, "{")[0]
@@ -313,7 +309,6 @@ class Code:
         return self._around.setdefault(body, Alternatives(names, [])) if any(names) else None
 
     def _value(self, at: int) -> Spelling:
-        """Return the tokens of a value that begins at a token."""
         first = at
         while self._text(at) not in {";", ",", ")", "]", "}", ""}:
             at = 1 + ((find_closing(self._texts, at) if self._text(at) in {"(", "[", "{", "<"} else None) or at)

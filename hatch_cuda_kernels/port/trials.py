@@ -127,8 +127,6 @@ class Trials:
             return error
         return None
 
-    # Other sources.
-
     def complete(self, recipe: Recipe, files: Iterable[str]) -> tuple[Recipe, dict[str, str]]:
         """Return a recipe with what it is to be linked with, and a name that each other source defines, by its path.
 
@@ -173,7 +171,6 @@ class Trials:
         return ""
 
     def _sources(self, recipe: Recipe) -> SourceSet:
-        """Return a recipe's sources, each cut as far as NVRTC asks."""
         read = [self.read(replace(recipe, sources=(source,))).sources for source in recipe.sources]
         return SourceSet(tuple(unit for one in read for unit in one.units))
 
@@ -212,13 +209,13 @@ def _absent_headers(found: ReadSource) -> set[str]:
     return absent
 
 
+@dataclass
 class NamesTrial:
     """Compiles of one source with different instances."""
 
-    def __init__(self, trials: Trials, found: ReadSource) -> None:
-        self._trials: Final = trials
-        self._found: Final = found
-        self._left = _MOST_COMPILES
+    _trials: Trials
+    _found: ReadSource
+    _left: int = _MOST_COMPILES
 
     def _refusal(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
         """Return names that NVRTC refuses, with its reasons, and whether it is sure: else it may be any of these.
