@@ -43,7 +43,7 @@ def measure_hot(work: Path) -> dict[str, float]:
         print(f"left out: hot figures ({error})", file=sys.stderr)
         return results
     from hatch_cuda_kernels import open_store
-    from hatch_cuda_kernels.driver import check, cuda
+    from hatch_cuda_kernels.driver import call, cuda
     from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
 
     root = work / "hot"
@@ -90,7 +90,7 @@ def measure_hot(work: Path) -> dict[str, float]:
         variants |= in_python(store, variants, names)
     results |= first_launches(work, y, x, n)
     variants |= cupy_variants(n) | torch_variants(x, y, n)
-    return results | take_turns(variants, lambda: check("cuCtxSynchronize", driver.cuCtxSynchronize()))
+    return results | take_turns(variants, lambda: call("cuCtxSynchronize"))
 
 
 def in_python(store, variants: dict[str, tuple[str, dict[str, object]]], names: dict[str, object]):

@@ -95,7 +95,6 @@ def __getattr__(name: str) -> object:
 
 
 def _version() -> str:
-    """Return the version of the installed distribution, which the tags of the repository state."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -137,23 +137,18 @@ class SmArch(NamedTuple):
             return None
         if self.suffix == "a":
             return f"architecture-specific code for {self.capability} runs on no other device"
-        if self.suffix == "f":
-            return self._family_refusal(device)
-        if self.virtual:
+        if self.suffix == "f" and device.major != self.major:
+            return f"family-specific code for {self.major}.x runs on no other family"
+        if self.suffix == "f" or self.virtual:
             return None if self.capability <= device else f"needs compute capability {self.capability} or higher"
         return self._binary_refusal(device)
-
-    def _family_refusal(self, device: ComputeCapability) -> str | None:
-        if device.major != self.major:
-            return f"family-specific code for {self.major}.x runs on no other family"
-        return None if device.minor >= self.minor else f"needs compute capability {self.capability} or higher"
 
     def _binary_refusal(self, device: ComputeCapability) -> str | None:
         if device.major != self.major:
             return f"a CUBIN for {self.capability} never runs on another major"
         if device.minor < self.minor:
             return f"a CUBIN for {self.capability} never runs on a lower minor ({device})"
-        if tuple(self.capability) in _TEGRA or tuple(device) in _TEGRA:
+        if {(self.major, self.minor), tuple(device)} & _TEGRA:
             return f"integrated (Tegra) parts take exact CUBINs only ({self.capability} is not {device})"
         return None
 

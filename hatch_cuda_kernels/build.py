@@ -190,7 +190,6 @@ def _build_into(
 
 
 def _as_setuptools(error: HatchCudaKernelsError) -> HatchCudaKernelsError:
-    """Return the error as one of setuptools, too, if setuptools runs this."""
     if "setuptools" not in sys.modules:
         return error
     kind = type(error)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: glibc's malloc, told to keep what a compile frees for the next one: else NVRTC returns its memory to the system and
+#: Make glibc's malloc keep what a compile frees for the next one: else NVRTC returns its memory to the system and
 #: takes it again at every compile, and 3 % of a build of light sources are page faults. The peak stays the same.
 _MALLOC: Final = {
     "MALLOC_ARENA_MAX": "1",
@@ -66,7 +66,7 @@ class ChildDiedError(Exception):
 
     @property
     def crashed(self) -> bool:
-        """Whether the process crashed by itself: nobody killed it, and memory was not short."""
+        """Whether the process crashed, and was not killed, as for lack of memory."""
         return self.ending in _CRASHES
 
 

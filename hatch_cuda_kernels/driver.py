@@ -58,18 +58,16 @@ def cuda() -> Any:  # a module
     return driver
 
 
-def check(call: str, result: tuple[Any, ...]) -> Any:  # whatever the call returns
-    """Return the values of a driver call (None, one, or a tuple). Raises DriverError when it failed."""
-    status = result[0]
+def call(name: str, *args: Any) -> Any:  # whatever it returns
+    """Call a function of the driver and return its values: None, one, or a tuple. Raises DriverError if it fails."""
+    status, *values = getattr(cuda(), name)(*args)
     if int(status) != 0:
-        raise failure(call, status)
-    if len(result) == 1:
-        return None
-    return result[1] if len(result) == 2 else result[1:]
+        raise failure(name, status)
+    return values[0] if len(values) == 1 else tuple(values) or None
 
 
-def failure(call: str, status: Any, facts: str = "") -> DriverError:  # CUresult
-    """Return the error for a driver call that failed, with ``facts`` or what the code alone tells."""
+def failure(name: str, status: Any, facts: str = "") -> DriverError:  # CUresult
+    """Return the error for a driver call that failed, with ``facts`` or what the code alone means."""
     code = int(status)
     if _started_in and _started_in[0] != os.getpid():
         facts = "this process was forked after CUDA was initialised, so it cannot use CUDA; start it by spawn instead"
@@ -83,17 +81,17 @@ def failure(call: str, status: Any, facts: str = "") -> DriverError:  # CUresult
             "a stream is being captured, and this driver does nothing of the kind meanwhile; "
             "load what the capture uses before it begins, with store.get_kernel(...) or store.warm_up()"
         )
-    return DriverError(call, code, status.name, facts)
+    return DriverError(name, code, status.name, facts)
 
 
 def device_count() -> int:
     """Return how many devices the driver shows. Raises DriverError without a driver."""
-    return int(check("cuDeviceGetCount", cuda().cuDeviceGetCount()))
+    return int(call("cuDeviceGetCount"))
 
 
 def driver_version() -> tuple[int, int]:
     """Return the newest CUDA the driver supports, such as ``(13, 0)``. Raises DriverError without a driver."""
-    version = int(check("cuDriverGetVersion", cuda().cuDriverGetVersion()))
+    version = int(call("cuDriverGetVersion"))
     return version // 1000, version % 1000 // 10
 
 
@@ -127,11 +125,11 @@ def driver_library() -> Any:  # ctypes.CDLL, or ctypes.WinDLL
 def compute_capability(ordinal: int) -> ComputeCapability:
     """Return the compute capability of a device. Raises DriverError without a driver or such a device."""
     driver = cuda()
-    device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
+    device = call("cuDeviceGet", ordinal)
     attribute = driver.CUdevice_attribute
     return ComputeCapability(
         *(
-            int(check("cuDeviceGetAttribute", driver.cuDeviceGetAttribute(which, device)))
+            int(call("cuDeviceGetAttribute", which, device))
             for which in (
                 attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
                 attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
@@ -151,12 +149,11 @@ def native_archs() -> tuple[SmArch, ...]:
 
 def primary_context(ordinal: int) -> Any:  # CUcontext
     """Return a device's primary context, which is retained once, and again after a reset. Raises DriverError."""
-    driver = cuda()
-    device = check("cuDeviceGet", driver.cuDeviceGet(ordinal))
+    device = call("cuDeviceGet", ordinal)
     known = _primaries.get(ordinal)
-    if known is not None and check("cuDevicePrimaryCtxGetState", driver.cuDevicePrimaryCtxGetState(device))[1]:
+    if known is not None and call("cuDevicePrimaryCtxGetState", device)[1]:
         return known
-    context = _primaries[ordinal] = check("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(device))
+    context = _primaries[ordinal] = call("cuDevicePrimaryCtxRetain", device)
     return context
 
 
@@ -177,14 +174,14 @@ def current_context_id() -> int:
             facts = "the current context was destroyed: make another one current"
             raise failure("cuCtxGetId", driver.cuCtxGetId(context)[0], facts)
         context = primary_context(known[int(context)] if lost else 0)
-        check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
-    return int(check("cuCtxGetId", driver.cuCtxGetId(context)))
+        call("cuCtxSetCurrent", context)
+    return int(call("cuCtxGetId", context))
 
 
 def current_device() -> Device:
     """Return the device of the current context, after making one current as ``current_context_id`` does."""
     current_context_id()
-    return _device(int(check("cuCtxGetDevice", cuda().cuCtxGetDevice())))
+    return _device(int(call("cuCtxGetDevice")))
 
 
 @cache
@@ -210,11 +207,11 @@ def on_device(ordinal: int | None) -> Iterator[None]:
         current_context_id()
         yield
         return
-    check("cuCtxPushCurrent", driver.cuCtxPushCurrent(primary_context(ordinal)))
+    call("cuCtxPushCurrent", primary_context(ordinal))
     try:
         yield
     finally:
-        check("cuCtxPopCurrent", driver.cuCtxPopCurrent())
+        call("cuCtxPopCurrent")
 
 
 @contextmanager
@@ -222,12 +219,19 @@ def on_context(context_id: int) -> Iterator[bool]:
     """Let a context that something is kept for be current for the body, and yield True; False if it is gone."""
     alive = _is_alive(context_id)
     if alive:
-        check("cuCtxPushCurrent", cuda().cuCtxPushCurrent(_HANDLES[context_id]))
+        call("cuCtxPushCurrent", _HANDLES[context_id])
     try:
         yield alive
     finally:
         if alive:
-            check("cuCtxPopCurrent", cuda().cuCtxPopCurrent())
+            call("cuCtxPopCurrent")
+
+
+def remember(table: dict[Any, Any], key: Any, value: Any, most: int = 256) -> None:
+    """Add to a table that is only there for speed; a program that fills it starts over."""
+    if len(table) >= most:
+        table.clear()
+    table[key] = value
 
 
 def add_by_context(table: dict[int, T], context_id: int, value: T) -> None:
@@ -239,7 +243,7 @@ def add_by_context(table: dict[int, T], context_id: int, value: T) -> None:
         for other in [*_HANDLES]:
             if not _is_alive(other):
                 _HANDLES.pop(other, None)
-        _HANDLES[context_id] = check("cuCtxGetCurrent", cuda().cuCtxGetCurrent())
+        _HANDLES[context_id] = call("cuCtxGetCurrent")
     table[context_id] = value
 
 
@@ -261,8 +265,7 @@ def allow_during_capture() -> Iterator[None]:
     """
     driver = cuda()
     relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    call = driver.cuThreadExchangeStreamCaptureMode(relaxed)
-    before = check("cuThreadExchangeStreamCaptureMode", call)
+    before = call("cuThreadExchangeStreamCaptureMode", relaxed)
     try:
         yield
     finally:

@@ -30,15 +30,17 @@ class InputError(HatchCudaKernelsError, ValueError):
     """What the user wrote cannot be used; the command line exits with status 2."""
 
 
-class ManifestError(InputError):
-    """The manifest has problems; ``problems`` lists all of them as ``file:line:column: path: message`` strings."""
-
+class _ProblemsError(HatchCudaKernelsError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(tuple(problems))
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
         return "\n".join(self.problems)
+
+
+class ManifestError(_ProblemsError, InputError):
+    """The manifest has problems; ``problems`` lists all of them as ``file:line:column: path: message`` strings."""
 
 
 class ToolchainError(HatchCudaKernelsError):
@@ -74,12 +76,8 @@ class CompileError(HatchCudaKernelsError):
         faults: Sequence[str] = (),
     ) -> None:
         super().__init__(module, arch, message)
-        self.module = module
-        self.arch = arch
-        self.message = message
-        self.log = log
-        self.flags = tuple(flags)
-        self.bad_names = tuple(bad_names)
+        self.module, self.arch, self.message, self.log = module, arch, message, log
+        self.flags, self.bad_names = tuple(flags), tuple(bad_names)
         self.faults: tuple[str, ...] = ()
         if faults:
             from hatch_cuda_kernels.names import spelled_without_archs  # most processes see no such error
@@ -112,15 +110,8 @@ def error_details(error: CompileError, whole: str = "the error's 'log'") -> str:
     return "\n".join(parts)
 
 
-class BuildError(HatchCudaKernelsError):
+class BuildError(_ProblemsError):
     """A build failed; ``problems`` holds every failure of the run, not only the first."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__(tuple(problems))
-        self.problems = tuple(problems)
-
-    def __str__(self) -> str:
-        return "\n".join(self.problems)
 
 
 class StoreError(HatchCudaKernelsError):
@@ -128,8 +119,7 @@ class StoreError(HatchCudaKernelsError):
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(path, message)
-        self.path = path
-        self.message = message
+        self.path, self.message = path, message
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"
@@ -140,11 +130,7 @@ class KernelNotFoundError(HatchCudaKernelsError, LookupError):
 
     def __init__(self, name: str, store: str, near: Sequence[str] = (), hint: str = "", what: str = "kernel") -> None:
         super().__init__(name, store, tuple(near), hint, what)
-        self.name = name
-        self.store = store
-        self.near = tuple(near)
-        self.hint = hint
-        self.what = what
+        self.name, self.store, self.near, self.hint, self.what = name, store, tuple(near), hint, what
 
     def __str__(self) -> str:
         guess = f"; did you mean {' or '.join(repr(name) for name in self.near)}?" if self.near else ""
@@ -157,8 +143,7 @@ class ImageRefusedError(HatchCudaKernelsError):
 
     def __init__(self, reason: str, whole_rung: bool) -> None:
         super().__init__(reason, whole_rung)
-        self.reason = reason
-        self.whole_rung = whole_rung
+        self.reason, self.whole_rung = reason, whole_rung
 
     def __str__(self) -> str:
         return self.reason
@@ -169,10 +154,7 @@ class NoImageError(HatchCudaKernelsError):
 
     def __init__(self, kernel: str, arch: str, candidates: Sequence[Candidate], fixes: Sequence[str] = ()) -> None:
         super().__init__(kernel, arch, tuple(candidates), tuple(fixes))
-        self.kernel = kernel
-        self.arch = arch
-        self.candidates = tuple(candidates)
-        self.fixes = tuple(fixes)
+        self.kernel, self.arch, self.candidates, self.fixes = kernel, arch, tuple(candidates), tuple(fixes)
 
     def __str__(self) -> str:
         lines = [f"no image of kernel {self.kernel!r} runs on {self.arch}. Considered:"]
@@ -189,10 +171,7 @@ class DriverError(HatchCudaKernelsError):
 
     def __init__(self, call: str, code: int, name: str, facts: str = "") -> None:
         super().__init__(call, code, name, facts)
-        self.call = call
-        self.code = code
-        self.name = name
-        self.facts = facts
+        self.call, self.code, self.name, self.facts = call, code, name, facts
 
     def __str__(self) -> str:
         if self.code < 0:  # there is no driver to give a number
@@ -222,7 +201,7 @@ def reason_of(error: HatchCudaKernelsError) -> str:
 
 
 def is_absent(error: Exception) -> bool:
-    """Return whether a library was not loaded because it is missing; then a traceback of the loaders helps nobody."""
+    """Return whether a library was not loaded because it is missing; then a traceback of the loaders does not help."""
     return isinstance(error, ImportError) or "NotFound" in type(error).__name__
 
 
@@ -277,11 +256,8 @@ def warn_user(message: str) -> None:
 
     level = 1
     frame = sys._getframe()  # noqa: SLF001 - what warnings itself uses; skip_file_prefixes needs Python 3.12
-    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+    while (file := frame.f_code.co_filename).startswith((_PACKAGE, _STANDARD)) and frame.f_back is not None:
+        if "-packages" in file and not file.startswith(_PACKAGE):
+            break
         frame, level = frame.f_back, level + 1
     warnings.warn(printable(message, lines=True), RuntimeWarning, stacklevel=level)
-
-
-def _is_inside(file: str) -> bool:
-    """Return whether a file is one of this package, or of the standard library that it goes through."""
-    return file.startswith(_PACKAGE) or (file.startswith(_STANDARD) and "-packages" not in file)

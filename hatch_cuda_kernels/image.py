@@ -31,7 +31,7 @@ class Symbol(NamedTuple):
     types: tuple[str, ...] = ()
     """The C++ types, in order, such as ``const float*``; none where they are not known."""
     names: tuple[str, ...] = ()
-    """What the source calls the parameters, each empty where that is not clear; none where it tells no name."""
+    """What the source calls the parameters, each empty where that is not clear; no items where it names none."""
 
     def differs_in_parameters(self, other: Symbol) -> bool:
         """Return whether a kernel takes other parameters; of types, only what both know counts."""

@@ -317,7 +317,6 @@ def _prepare(reader: StoreReader, kernel: str) -> None:
 
 
 def _import(place: str) -> None:
-    """Import a module, or that of a name in a folder."""
     from importlib import import_module
 
     module, _, name = place.partition(":")

@@ -161,24 +161,16 @@ def _split(flag: str) -> tuple[str, str]:
 def _refusal(name: str, value: str, known: dict[str, _Known], prefix: str) -> str | None:
     found = known.get(name)
     if found is None:
-        advice = _advice(name)
-        return f"{prefix}{name} cannot be passed through: {advice}" if advice else _unknown(name, known, prefix)
+        # The value may be glued to the name, as in -Ifolder and -DX.
+        advice = _REFUSED.get(name) or _REFUSED.get(name[:2] if name[:2] in {"-I", "-D", "-U"} else name)
+        near = difflib.get_close_matches(name, known, n=1)
+        guess = f" (did you mean {prefix}{near[0]}?)" if near else ""
+        advice = advice or f"it is not among the flags known to reach every image{guess}"
+        return f"{prefix}{name} cannot be passed through: {advice}"
     if re.fullmatch(found.value, value) is None:
         takes = f"takes {found.value.replace('|', ' or ')}" if found.value else "takes no value"
         return f"{prefix}{name} {takes}, not {value!r}"
     return None
-
-
-def _advice(name: str) -> str | None:
-    """Return the advice for a refused flag, whose value may be glued to it as in ``-Ifolder`` and ``-DX``."""
-    glued = name[:2] if name[:2] in {"-I", "-D", "-U"} else name
-    return _REFUSED.get(name) or _REFUSED.get(glued)
-
-
-def _unknown(name: str, known: dict[str, _Known], prefix: str) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    guess = f" (did you mean {prefix}{near[0]}?)" if near else ""
-    return f"{prefix}{name} cannot be passed through: it is not among the flags known to reach every image{guess}"
 
 
 class CppStd(StrEnum):

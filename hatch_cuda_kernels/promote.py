@@ -80,7 +80,6 @@ def _miss(reader: StoreReader, index: ModuleIndex, entry: Entry, used: float) ->
 
 
 def _keys(source: ModuleSource, index: ModuleIndex, entry: Entry, *, listed: bool) -> list[str]:
-    """Return the keys under which this store's module would have recorded such an entry."""
     toolchain = entry.toolchain
     if "nvrtc" not in toolchain:
         inputs = [record for record in index.images if record.kind != "cubin"]

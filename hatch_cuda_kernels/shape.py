@@ -5,6 +5,7 @@
 | ``str``, ``bool``, ``int``, ``dict``, ``None`` | of exactly this type; text has no NUL and no lone surrogate |
 | ``range(10)``, ``frozenset({"a", "b"})`` | one of these integers, one of these words |
 | a function such as ``file_name`` | what it returns True for |
+| ``each(str, int)`` | a list of two items, of these shapes |
 | ``(str, None)`` | of one of these shapes |
 | ``[str]`` | a list of this shape |
 | ``{str: int}`` | an object whose names and values have these shapes |
@@ -13,7 +14,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MISSING: Final = object()
 
@@ -37,6 +41,16 @@ def inner_path(data: object) -> bool:
 def file_name(data: object) -> bool:
     """Return whether this is the name of something in a folder, on any system; a shape."""
     return inner_path(data) and data != "." and not {"/", "\\"} & set(str(data))
+
+
+def each(*shapes: Any) -> Callable[[Any], bool]:
+    """Return the shape of a list with one item of each shape."""
+
+    def fits(data: Any) -> bool:
+        pairs = zip(data, shapes, strict=True) if type(data) is list and len(data) == len(shapes) else [(None, str)]
+        return all(_misfit(*pair) is None for pair in pairs)
+
+    return fits
 
 
 def _misfit(data: Any, shape: Any) -> str | None:

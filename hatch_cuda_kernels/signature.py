@@ -65,7 +65,7 @@ class Parameter(NamedTuple):
     kind: str
     """PTX's word, such as ``u64``; ``ptr`` for a pointer, ``b8[16]:8`` for 16 bytes aligned to 8."""
     type: str = ""
-    """The C++ type; empty where a store does not tell it."""
+    """The C++ type; empty where a store does not record it."""
     name: str = ""
     """As the source calls it; empty where that is not clear."""
 

@@ -99,12 +99,10 @@ class CompiledSource(_CompiledFields):
 
     @cached_property
     def _symbols(self) -> dict[str, Symbol]:
-        """The kernels by the names that were asked for."""
         return {symbol.name: symbol for symbol in self.kernels}
 
     @cached_property
     def _loaded(self) -> dict[int, dict[str, Kernel]]:
-        """The kernels in use, by id of their context, then by name."""
         return {}
 
     @cached_property
@@ -186,8 +184,6 @@ def compile_async(
 
 
 class _SourceRequest(NamedTuple):
-    """What a caller asks to compile."""
-
     recipe: Recipe
     source: str
     headers: dict[str, str]
@@ -244,7 +240,7 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
 
 
 def _spelled(kernels: Sequence[Symbol], names: Sequence[str]) -> tuple[Symbol, ...]:
-    """Return kernels under the names that were asked for; an entry has those of whoever recorded it."""
+    """Return kernels under the names that were asked for; an entry has those that it was recorded under."""
     known = {normalize_name(symbol.name): symbol for symbol in kernels}
     asked = {name: known.get(normalize_name(name)) for name in names}
     others = known.keys() - set(map(normalize_name, names))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import keyword
 import re
-from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.execution_space import DeclaredParameter
-from hatch_cuda_kernels.names import base_name, fill, listed_module, plain_name, python_names
+from hatch_cuda_kernels.names import base_name, expand, listed_module, plain_name, python_names
 from hatch_cuda_kernels.store import find_rule
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _INTEGER_WORDS: Final = frozenset(
 )
 #: By value, they are passed as numbers.
 _SMALL_FLOATS: Final = frozenset({"__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2"})
-#: Only some architectures' PTX tells pointers from integers, and a stub must not depend on architectures.
+#: Only the PTX of some architectures distinguishes pointers from integers, and a stub must not depend on architectures.
 _WORDS: Final = {"ptr": "u64"}
 
 
@@ -46,8 +45,6 @@ class _StubSignature(NamedTuple):
 
 
 class _SignatureReader:
-    """The signatures of one module's kernels."""
-
     def __init__(self, built: BuiltModule) -> None:
         self._declared = built.sources.declared
         self._rules = built.launch
@@ -251,7 +248,8 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
     for built in modules:
         for pattern in built.patterns:
             if not any(keyword.iskeyword(axis) or axis in {"self", "template"} for axis in pattern["matrix"]):
-                kernels = {types.get((built.name, name), "Kernel") for name in _instances(pattern)}
+                names = expand(pattern["pattern"], pattern["matrix"])
+                kernels = {types.get((built.name, name), "Kernel") for name in names}
                 found.setdefault((base_name(pattern["pattern"]), _arguments(pattern)), set()).update(kernels)
     return [
         _function(
@@ -262,12 +260,6 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
         )
         for (template, arguments), kernels in sorted(found.items())
     ]
-
-
-def _instances(pattern: dict[str, Any]) -> Iterator[str]:
-    matrix = pattern["matrix"]
-    for values in product(*matrix.values()):
-        yield fill(pattern["pattern"], dict(zip(matrix, values, strict=True)))
 
 
 def _arguments(pattern: dict[str, Any]) -> str:

@@ -112,15 +112,11 @@ def _wrap_rows(cells: Sequence[Sequence[str]], widths: list[int], width: int | N
         return
     widths[widest] -= excess
     for row in cells:
-        text = _with_breaks(row[widest], widths[widest])
+        # Paths that are longer than a line get spaces behind some of their slashes.
+        text = " ".join(part for word in row[widest].split(" ") for part in _parts(word, widths[widest]))
         for number, part in enumerate(textwrap.wrap(text, widths[widest], break_on_hyphens=False) or [""]):
             others = row if number == 0 else [""] * len(row)
             yield [*others[:widest], part, *others[widest + 1 :]]
-
-
-def _with_breaks(text: str, width: int) -> str:
-    """Return text in which paths that are longer than a line have spaces behind some of their slashes."""
-    return " ".join(part for word in text.split(" ") for part in _parts(word, width))
 
 
 def _parts(word: str, width: int) -> list[str]:

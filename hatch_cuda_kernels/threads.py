@@ -29,7 +29,7 @@ T = TypeVar("T")
 #: and NVRTC's front end, which recurses, crashes beyond. It is address space: only what is used takes memory.
 _STACK_BYTES: Final = 64 << 20
 #: Python looks for signals this often while it waits: one that comes just before a wait does not end it, and none does
-#: where another library has told the system to go on with waits after a signal.
+#: where another library has made the system resume waits after a signal.
 TICK_SECONDS: Final = 0.05
 
 _starting: Final = threading.Lock()
@@ -107,7 +107,7 @@ def _end_before_destructors() -> None:
 
     By then Python has called its own handlers and written its files, and the status is known. glibc's functions are
     registered themselves, because no Python runs that late: the last is called first, and does to C's files what an
-    exit does. Windows stops the threads first by itself.
+    exit does. Windows itself stops the threads first.
     """
     if any(thread.is_alive() for thread in [*_working]) and hasattr(libc := ctypes.CDLL(None), "on_exit"):
         libc.on_exit(libc._exit, None)  # noqa: SLF001 - C's name
@@ -127,7 +127,7 @@ _PAUSE_SECONDS: Final = 0.001
 def keep_sigint_handler() -> Iterator[None]:
     """Keep Python's handler of SIGINT while NVRTC compiles for the first time in this process.
 
-    Before 13.5, NVRTC sets a handler of its own until the first front end is through, and then Python's again, but so
+    Before 13.5, NVRTC sets its own handler until the first front end has finished, and then Python's again, but so
     that the system goes on with a wait after a signal: Ctrl-C would end no ``join`` or ``result``. This thread gets the
     signal afterwards. The others, which it may go to instead, find Python's handler again at once. Windows has nothing
     like it.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, EntryFolder
-from hatch_cuda_kernels.cache.files import DistrustedError, Folder
+from hatch_cuda_kernels.cache.files import DistrustedError, Folder, made, remove, replace
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, InputError, warn_user
 
@@ -95,7 +95,7 @@ def _user_cache_path() -> str:
 
 @cache
 def _warn_homeless() -> None:
-    warn_user(f"there is no home folder, so no place for a kernel cache; set {environment.CACHE_DIR} to a folder")
+    warn_user(f"no home folder was found for the kernel cache; set {environment.CACHE_DIR} to a folder")
 
 
 class CacheInfo(NamedTuple):
@@ -384,8 +384,6 @@ class Notes:
 
         Do nothing if the folder is not trusted, or the note is longer than one that is read.
         """
-        from hatch_cuda_kernels.cache.files import remove, replace  # a process that finds its notes needs none of it
-
         data = json.dumps(note).encode()
         if len(data) > _MOST_NOTE_BYTES:
             return
@@ -433,14 +431,8 @@ def _opened(*, make: bool = False) -> Iterator[Folder]:
     path = default_cache_path()
     if path is None:
         raise FileNotFoundError
-    with EntryFolder(path).open_top(make=make) as top, (_made if make else Folder.folder)(top, NOTES) as notes:
+    with EntryFolder(path).open_top(make=make) as top, (made if make else Folder.folder)(top, NOTES) as notes:
         yield notes
-
-
-def _made(top: Folder, name: str) -> Folder:
-    from hatch_cuda_kernels.cache.files import made  # as above
-
-    return made(top, name)
 
 
 def _read_note(notes: Folder, file: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.cache.files import DistrustedError, long_path, open_folder
+from hatch_cuda_kernels.cache.files import DistrustedError, long_path, made, make_folder, open_folder
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.shape import check_shape, each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache.files import Folder
     from hatch_cuda_kernels.image import Kind
 
-#: Raised when older readers would misread an entry. Every schema has a folder of its own, ``v1``.
+#: Raised when older readers would misread an entry. Every schema has its own folder, such as ``v1``.
 ENTRY_SCHEMA: Final = 1
 ENTRY_FILE: Final = "entry.json"
 _KINDS: Final = ("cubin", "ptx", "ltoir", "object")
@@ -114,9 +114,9 @@ class Entry(NamedTuple):
         }
         if self.wanted:
             data["wanted"] = self.wanted
-        told = [symbol for symbol in self.kernels if symbol.types or symbol.names]
-        if told:
-            data["signatures"] = {symbol.lowered: [list(symbol.types), list(symbol.names)] for symbol in told}
+        known = [symbol for symbol in self.kernels if symbol.types or symbol.names]
+        if known:
+            data["signatures"] = {symbol.lowered: [list(symbol.types), list(symbol.names)] for symbol in known}
         return json.dumps({**data, "check": description_digest(data)}, indent=1, sort_keys=True) + "\n"
 
     @classmethod
@@ -184,49 +184,21 @@ def _is_arch(value: Any) -> bool:
         return False
 
 
-def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and value.translate(_NO_DIGITS) == "0000-00-00T00:00:00+00:00"
-
-
-def _is_seconds(value: Any) -> bool:
-    return type(value) in {int, float} and 0 <= value < _MOST_SECONDS
-
-
-def _is_isa(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(part) is int and 0 <= part < 1000 for part in value)
-
-
-def _is_global(value: Any) -> bool:
-    return _are_texts(value) and len(value) == 2
-
-
-def _is_kernel(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and _is_global(value[:2]) and _are_texts(value[2])
-
-
-def _is_signature(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_are_texts, value))
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
 _SHAPE: Final = {
     "module": str,
     "arch": _is_arch,
     "sha256": str,
     "bytes": _COUNT,
-    "kernels": [_is_kernel],
-    "globals": [_is_global],
+    "kernels": [each(str, str, [str])],
+    "globals": [each(str, str)],
     "resources": {str: {str: _COUNT}},
-    "ptx_isa": _is_isa,
+    "ptx_isa": each(range(1000), range(1000)),
     "toolchain": {str: str},
     "log": str,
-    "created": _is_time,
-    "seconds": _is_seconds,
+    "created": lambda text: type(text) is str and text.translate(_NO_DIGITS) == "0000-00-00T00:00:00+00:00",
+    "seconds": lambda value: type(value) in {int, float} and 0 <= value < _MOST_SECONDS,
     "wanted?": str,
-    "signatures?": {str: _is_signature},
+    "signatures?": {str: each([str], [str])},
 }
 
 
@@ -254,8 +226,6 @@ class EntryFolder:
     def open_top(self, *, make: bool = False) -> Folder:
         """Open the cache's folder; ``make`` it if it is missing."""
         if make:
-            from hatch_cuda_kernels.cache.files import make_folder  # a hit needs none of it
-
             make_folder(self.path)
         return open_folder(self.path, shared=self.read_only)
 
@@ -264,8 +234,6 @@ class EntryFolder:
         with self.open_top(make=make) as top:
             if not make:
                 return top.folder(self.root.name)
-            from hatch_cuda_kernels.cache.files import made  # a hit needs none of it
-
             return made(top, self.root.name)
 
     def read(self, key: str, *, use: bool = True) -> Entry | None:

@@ -45,7 +45,7 @@ _PREFIX: Final = "\\\\?\\"
 _LONGEST_PLAIN: Final = 150
 
 T = TypeVar("T")
-_OVERRULE: Final = f"set {environment.CACHE_TRUST}=1 to use it all the same"
+_OVERRULE: Final = f"set {environment.CACHE_TRUST}=1 to use it anyway"
 _ROOT: Final = 0
 _MOST_LINKS: Final = 40
 #: Ways that nobody else can change. They are checked once; the others each time, because they may have been corrected.
@@ -295,7 +295,6 @@ def _follow(path: str, owners: Collection[int] | None) -> None:
 
 
 def _look_up(folder: str, step: str, owners: Collection[int] | None) -> os.stat_result:
-    """Return the state of a name in a folder. Raises DistrustedError where anybody could have put it there."""
     mode = os.lstat(folder).st_mode
     everybody = mode & stat.S_IWOTH
     if everybody and not mode & stat.S_ISVTX:

@@ -32,8 +32,6 @@ from hatch_cuda_kernels.errors import CompileError, refuse_reentry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from filelock import BaseFileLock
-
     from hatch_cuda_kernels.cache.entry import EntryFolder, StoredEntry
 
 
@@ -115,19 +113,19 @@ def _by_filelock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Call
 
     # No soft lock: one left by a killed process would make every other one wait for the whole timeout.
     lock = FileLock(Path(folder.path, name), mode=0o600, thread_local=False, fallback_to_soft=False)
-    stack.callback(_release_filelock, lock)
 
     def take() -> bool:
         with contextlib.suppress(TimeoutError):
             lock.acquire(blocking=False)
         return lock.is_locked
 
+    def release() -> None:
+        with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
+            lock.release()
+
+    stack.callback(release)
+
     return take
-
-
-def _release_filelock(lock: BaseFileLock) -> None:
-    with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
-        lock.release()
 
 
 class Failure(NamedTuple):
@@ -143,7 +141,7 @@ class Once:
     def __init__(self, entries: EntryFolder | None, *, timeout: float) -> None:
         self._entries = entries
         self.timeout: Final = timeout
-        """Seconds after which nobody waits for others any more."""
+        """Seconds after which a wait for others ends."""
         self._threads: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._failures: dict[str, CompileError] = {}
 
@@ -208,7 +206,7 @@ class Once:
             replace(locks, f"{key}{_FAILED}", json.dumps(data).encode(), locks)
 
     def sweep(self) -> None:
-        """Remove errors that nobody can be waiting for any more; raises nothing."""
+        """Remove errors that are too old for anyone to wait for; raises nothing."""
         with contextlib.suppress(OSError), self._open() as locks:
             for name in locks.names():
                 if _FAILED in name and time.time() - locks.status(name).st_mtime > self.timeout:
@@ -305,7 +303,7 @@ def evict_all(entries: EntryFolder) -> int:
 
 
 def quarantine(entries: EntryFolder, key: str) -> bool:
-    """Set a damaged entry aside, for whoever wants to know what happened to it; return False if it is not damaged.
+    """Set a damaged entry aside for inspection; return False if it is not damaged.
 
     Another process that found the same may have replaced it since it was read. Raises OSError if it cannot be moved.
     """
@@ -433,7 +431,9 @@ def shrink(entries: EntryFolder, max_bytes: int) -> int:
 def _shrink(entries: EntryFolder, root: Folder, most: int, goal: int, keep: str = "") -> int:
     """Count again; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first."""
     sweep(root)
-    stored = sorted(entries.stored(), key=_use_order)
+    # A use in the future says nothing, so it counts as long ago.
+    soon = time.time() + _FUTURE_SECONDS
+    stored = sorted(entries.stored(), key=lambda entry: (0.0 if entry.used > soon else entry.used, entry.key))
     stored_bytes = sum(entry.bytes for entry in stored)
     if stored_bytes + leftover_bytes(root) > most:
         remove(root, QUARANTINE)
@@ -457,8 +457,3 @@ def _write_total(root: Folder, total: int, counted: float) -> None:
     data = json.dumps({"bytes": total, "counted": counted}).encode()
     with contextlib.suppress(OSError), made(root, STAGING) as staging:  # the entry itself was written
         replace(root, _TOTAL, data, staging)
-
-
-def _use_order(stored: StoredEntry) -> tuple[float, str]:
-    """Return what sorts entries by use. A use in the future says nothing, so it counts as long ago."""
-    return (0.0 if stored.used > time.time() + _FUTURE_SECONDS else stored.used), stored.key

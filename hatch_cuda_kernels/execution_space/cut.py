@@ -437,7 +437,7 @@ class _Cutter:
         return not self._levels or self._levels.get(place_of(declaration, declarator.first)) != "deep"
 
     def _takes_address(self, declaration: Declaration, value: tuple[int, int]) -> bool:
-        """Return whether a value names a function of the host without a call: of what is cut, there is no address."""
+        """Return whether a value names a function of the host without a call: what is cut has no address."""
         texts = ["", "", *(token.text for token in declaration.tokens[slice(*value)]), ";"]
         for at, text in enumerate(texts[2:-1], 2):
             owner = texts[at - 2] if texts[at - 1] == "::" and is_identifier(texts[at - 2]) else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from hatch_cuda_kernels.runtime.launch import Kernel
-    from hatch_cuda_kernels.store import KernelLine, StoreReader
+    from hatch_cuda_kernels.store import StoreReader
 
 
 class Division(NamedTuple):
@@ -45,7 +45,8 @@ def divide(kernel: str, parameters: Sequence[Parameter], outputs: Collection[str
     by_name = {parameter.name: parameter for parameter in parameters}
     for name in outputs:
         if name not in by_name:
-            raise InputError(f"{kernel} has no parameter {name!r}; its parameters are {_listed(parameters)}")
+            listed = ", ".join(map(str, parameters)) or "none"
+            raise InputError(f"{kernel} has no parameter {name!r}; its parameters are {listed}")
         if not by_name[name].is_pointer or by_name[name].is_const:
             raise InputError(f"{name} of {kernel} is {by_name[name].type}, which the kernel cannot write to")
     pointers = [parameter for parameter in parameters if parameter.is_pointer]
@@ -56,10 +57,6 @@ def divide(kernel: str, parameters: Sequence[Parameter], outputs: Collection[str
         tuple(parameter for parameter in parameters if not parameter.is_pointer),
         tuple(parameter for parameter in arrays if not parameter.is_const),
     )
-
-
-def _listed(parameters: Sequence[Parameter]) -> str:
-    return ", ".join(map(str, parameters)) or "none"
 
 
 class KernelWithRule(NamedTuple):
@@ -78,16 +75,13 @@ def kernels_with_rules(reader: StoreReader) -> list[KernelWithRule]:
     modules = dict(reader.kernels())
     found = []
     for line in reader.lines():
-        rule = None if line.key.startswith("&") else _rule(reader, line)
+        stated = () if line.key.startswith("&") else reader.module(line.module).launch
+        rule = find_rule(map(LaunchRule.from_json, stated), line.name)
         if rule is not None:
             module = modules[line.name] and line.module
             parameters = parameters_of(line.params, line.types, line.names)
             found.append(KernelWithRule(line.name, module, named_parameters(parameters, rule), rule))
     return found
-
-
-def _rule(reader: StoreReader, line: KernelLine) -> LaunchRule | None:
-    return find_rule(map(LaunchRule.from_json, reader.module(line.module).launch), line.name)
 
 
 def named_parameters(parameters: Sequence[Parameter], rule: LaunchRule | None) -> tuple[Parameter, ...]:
@@ -185,19 +179,14 @@ def find_operator_kernel(
         stated_sizes(name, sizes) if rule is None else sizes_by_rule(name, rule, parameters),
         get,
         ModuleSource(reader, line.module).scope,
-        _identity(reader, line, policy),
+        (reader.label, line.module, line.key, policy, *(unit.sha256 for unit in reader.module(line.module).units)),
     )
 
 
 def _named(kernel: str, signature: Signature, rule: LaunchRule | None) -> tuple[Parameter, ...]:
-    """Return the parameters with names. Raises InputError where the store does not tell their types."""
+    """Return the parameters with names. Raises InputError if the store does not record their types."""
     parameters = signature.parameters
     if not all(parameter.type for parameter in parameters):
-        message = f"the store does not tell the C++ types of {kernel}, so nobody knows what it writes to"
+        message = f"the store does not record the C++ types of {kernel}, which say what it writes to"
         raise InputError(f"{message}; build it with this version of hatch-cuda-kernels")
     return named_parameters(parameters, rule)
-
-
-def _identity(reader: StoreReader, line: KernelLine, policy: str) -> tuple[str, ...]:
-    digests = (unit.sha256 for unit in reader.module(line.module).units)
-    return reader.label, line.module, line.key, policy, *digests

@@ -113,7 +113,8 @@ def _run(
     """Return the jobs' outcomes as they come. Jobs that finish a shared run wait for it, and fail with it."""
     compiles = [job for job in jobs if isinstance(job, CompileJob)]
     finishing = [job for job in jobs if isinstance(job, FinishJob)]
-    inputs = {id(front): _cached_input(front, fresh) for job in finishing for front in job.fronts}
+    cached = {id(front): fresh.get(input_image(front)) for job in finishing for front in job.fronts}
+    inputs = {key: None if entry is None else FinishInput.of(entry.image, entry) for key, entry in cached.items()}
     inputs |= {id(job): None for job in compiles}  # cached or not: another of its images is missing
     ready = [job for job in finishing if all(inputs[id(front)] for front in job.fronts)]
 
@@ -139,13 +140,8 @@ def _run(
     )
 
 
-def _cached_input(front: CompileJob, fresh: Mapping[ImageId, Entry]) -> FinishInput | None:
-    entry = fresh.get(input_image(front))
-    return None if entry is None else FinishInput.of(entry.image, entry)
-
-
 def _costs(fresh: Mapping[ImageId, Entry]) -> Callable[[Job], float]:
-    """Return what tells the seconds of a job: the longest compile of its module in the disk cache, or else a guess."""
+    """Return what estimates the seconds of a job: the longest compile of its module in the disk cache, or a guess."""
     longest: dict[str, float] = {}
     for image, entry in fresh.items():
         longest[image.module] = max(longest.get(image.module, 0.0), entry.seconds)
@@ -223,7 +219,7 @@ def _name_problems(error: CompileError, archs: str, module: Module) -> Iterator[
 
 
 def _kept(error: CompileError) -> str:
-    """Return the file that an error's log was put into, or what to do if there is no place for one."""
+    """Return the file that an error's log was put into, or why it could not be kept."""
     if error_details(error) == error_details(error, ""):  # nothing is left out
         return ""
     try:

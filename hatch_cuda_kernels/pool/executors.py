@@ -88,7 +88,7 @@ class Task:
         return None if self._preamble is None else self._preamble.digest
 
     def begin(self) -> Answer | None:
-        """Return the answer that there is already, without a compile; None where there is none, or nobody to ask."""
+        """Return the answer if it exists without a compile, else None."""
         return None if self._begin is None else self._begin()
 
     def announce(self, alike: int) -> None:
@@ -273,8 +273,8 @@ class WorkerExecutor(DaemonThreads):
 
     A worker that dies fails the one call it ran with ChildDiedError; another takes its place. A call whose first
     argument has a ``begin`` ends with what that returns here, unless it is None. Calls whose first argument has a
-    ``group`` go to a worker that did the like, if there is one; its ``announce`` is told how many of them wait for that
-    worker. Temporary files of each are in a folder that goes with it.
+    ``group`` go to a worker that did others of it, if possible; its ``announce`` gets the number of them that wait for
+    that worker. Temporary files of each are in a folder that goes with it.
     """
 
     def __init__(self, max_workers: int) -> None:
@@ -320,7 +320,6 @@ class WorkerExecutor(DaemonThreads):
         self._done()
 
     def _work(self) -> None:
-        """Do what there is to do, in one worker as long as it lives."""
         worker = None
         while (found := self._next_call()) is not None:
             future, call = found
@@ -341,8 +340,9 @@ class WorkerExecutor(DaemonThreads):
             else:
                 future.set_result(result)
         self._end(worker)
-        if not self._busy:
-            self._end_started()
+        while not self._busy and self._started:
+            with suppress(IndexError):  # another thread was faster
+                self._end(self._started.pop())
         self._done()
 
     def _added(self, call: Call) -> None:
@@ -362,7 +362,7 @@ class WorkerExecutor(DaemonThreads):
             return found
 
     def _choose(self, mine: Hashable) -> int:
-        """Return which call comes next: of the group that was worked on, of one that nobody does, of the largest."""
+        """Return which call comes next: of the group that was worked on, of one without a worker, of the largest."""
         if mine is not None and self._waiting[mine]:
             return self._first({mine})
         taken = {*self._busy.values()} - {None}
@@ -411,11 +411,6 @@ class WorkerExecutor(DaemonThreads):
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _end_started(self) -> None:
-        while self._started:
-            with suppress(IndexError):  # another thread was faster
-                self._end(self._started.pop())
-
 
 def _begin(call: Call) -> Any:  # whatever a worker would return
     _, args, _ = call
@@ -432,15 +427,11 @@ def free_bytes(root: Path = Path("/")) -> int:
 
     ``root`` is where ``proc`` and ``sys`` are. Linux: proc(5), "Control Group v2" and "Memory Resource Controller".
     """
-    return max(0, min(_available(root / "proc/meminfo"), *_rooms(root), _UNKNOWN))
-
-
-def _available(meminfo: Path) -> int:
-    return 1024 * _fields(meminfo).get("MemAvailable:", _UNKNOWN)
+    available = 1024 * _fields(root / "proc/meminfo").get("MemAvailable:", _UNKNOWN)
+    return max(0, min(available, *_rooms(root), _UNKNOWN))
 
 
 def _rooms(root: Path) -> Iterator[int]:
-    """Yield what each memory-limited control group above this process leaves."""
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
@@ -462,7 +453,6 @@ def _group_rooms(mount: Path, path: str, files: tuple[str, str, str]) -> Iterato
 
 
 def _number(path: Path) -> int | None:
-    """Return the number in a file; None for ``max`` and for a file that cannot be read."""
     text = next(iter(_lines(path)), "")
     return int(text) if text.isdigit() else None
 
@@ -534,7 +524,7 @@ def _watched(client: Any, address: str) -> Iterator[None]:
     def watch() -> None:
         seen = time.monotonic()
         while not finished.wait(_TICK_SECONDS):
-            with suppress(Exception):  # of several types, when the connection is lost; what waits is told of it anyhow
+            with suppress(Exception):  # of several types, when the connection is lost; what waits gets its own error
                 seen = time.monotonic() if client.nthreads() else seen
             if time.monotonic() - seen > _NO_WORKER_SECONDS:
                 advice = f"start some, for example with 'dask worker {address} --nthreads 1 --nworkers 8'"

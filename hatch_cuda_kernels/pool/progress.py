@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: A compile that takes less is nothing to speak of.
 _LONG_SECONDS: Final = 1.0
-#: rich has the figures green and yellow, which nobody can read on white.
+#: rich shows figures in green and yellow, which are hard to read on white.
 _STYLES: Final = {"progress.download": "default", "progress.elapsed": "default", "bar.complete": "magenta"}
 
 

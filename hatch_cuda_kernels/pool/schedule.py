@@ -1,8 +1,8 @@
 """Run compile jobs on an executor, longest first, and hand out results as they come.
 
 A job whose process died is compiled once more. Of several builds with one disk cache, the first to come compiles a job,
-and the others take its result. Nothing is locked but by a compile that runs, until its images are in the cache, and
-nobody waits with a lock in hand: a job that another build compiles is put off. So builds that want the same images in
+and the others take its result. Nothing is locked but by a compile that runs, until its images are in the cache, and no
+build waits while it holds a lock: a job that another build compiles is put off. So builds that want the same images in
 different orders share the work, and one that is killed, or interrupted, keeps no other from going on.
 """
 
@@ -117,7 +117,7 @@ class _Cuts(NamedTuple):
 def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
     """Return what jobs are to begin with, by their ``id``; nothing for those that are better compiled as they are.
 
-    ``workers`` is how many processes will share the work, each of which has to precompile by itself. Loads NVRTC.
+    ``workers`` is how many processes will share the work, each of which has to precompile separately. Loads NVRTC.
     """
     if not can_precompile() or not _has_room(workers):
         return {}
@@ -130,7 +130,9 @@ def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
     alike = {flags: found for flags, found in alike.items() if len(found) >= _FEWEST * shares}
     if not alike:
         return {}
-    names = {name for found in alike.values() for job in found for name in (*job.program.outside, *_standard(job))}
+    programs = [job.program for found in alike.values() for job in found]
+    names = {name for program in programs for name in program.outside}
+    names |= {name for program in programs for name, _ in program.headers if not name.startswith(VIRTUAL_ROOT)}
     leads = _Leads(Toolkit(toolchain.include_dirs, names))
     return {
         job: preamble
@@ -140,16 +142,11 @@ def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
 
 
 def _has_room(workers: int) -> bool:
-    """Return whether workers that precompile have the memory, and the room for temporary files."""
     try:
         disk = shutil.disk_usage(tempfile.gettempdir()).free
     except OSError:  # no folder can be written to
         return False
     return min(free_bytes(), disk) > workers * _ROOM
-
-
-def _standard(job: CompileJob) -> list[str]:
-    return [name for name, _ in job.program.headers if not name.startswith(VIRTUAL_ROOT)]
 
 
 class _Leads:
@@ -230,7 +227,6 @@ class _Chooser:
         return max(choices, key=lambda choice: choice.saved)
 
     def _split(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
-        """Return the best choice for programs that differ after ``depth`` headers."""
         found = []
         for following, part in groupby(range(begin, end), lambda one: self._leads[one].headers[depth : depth + 1]):
             start, *rest = part
@@ -248,7 +244,6 @@ class _Chooser:
 
 
 def _preamble(headers: tuple[str, ...], digest: str, alike: Sequence[_Lead]) -> Preamble | None:
-    """Return the preamble of programs, unless they are too few."""
     gain = sum(lead.saved(len(headers)) for lead in alike) / len(alike)
     making = _MAKING_SECONDS + _MAKING * alike[0].read_seconds(len(headers))
     worth = max(_FEWEST, math.ceil(making / gain)) if gain > 0 else len(alike) + 1
@@ -330,9 +325,9 @@ def compile_all(
     ``follow`` gives the jobs that can begin once one has given its result, and been handed out; ``needed`` says which
     tools all of them need, by default those of the first jobs. A failing job does not stop the others: all failures of
     a run are reported together. Jobs whose worker process died are compiled again, after the others and one at a time;
-    ``warn`` is told so once. With ``turns``, jobs that others compile are put off until these have; who receives an
-    outcome ends its turn. On KeyboardInterrupt, or when the caller closes the generator, what has not begun is
-    cancelled.
+    ``warn`` gets a message about that once. With ``turns``, jobs that others compile are put off until these have; who
+    receives an outcome ends its turn. On KeyboardInterrupt, or when the caller closes the generator, what has not begun
+    is cancelled.
     """
     needed = needed or needed_tools(jobs)
     lost: list[LostJob] = []
@@ -348,7 +343,9 @@ def compile_all(
             else:
                 yield job, outcome
     if lost and warn is not None:
-        warn(_lost(lost))
+        names = ", ".join(f"{found.job.module} for {found.job.arch}" for found in lost)
+        why = "NVRTC crashed" if any(found.died.crashed for found in lost) else "killed, or out of memory"
+        warn(f"a worker process died ({why}); compiling again, one at a time: {names}")
     for found in lost:  # one at a time, in a separate process: it may have been the memory
         again = found.again
         same = again is found.job
@@ -442,12 +439,6 @@ def _outcome(future: Future[Answer], job: Job) -> Answer | Exception:
         return error
     except Exception as error:  # noqa: BLE001 - such as an executor's own, of a job whose workers died
         return CompileError(job.module, str(job.arch), f"{type(error).__name__}: {error}")
-
-
-def _lost(lost: Sequence[LostJob]) -> str:
-    names = ", ".join(f"{found.job.module} for {found.job.arch}" for found in lost)
-    why = "NVRTC crashed" if any(found.died.crashed for found in lost) else "killed, or out of memory"
-    return f"a worker process died ({why}); compiling again, one at a time: {names}"
 
 
 class LostJob(NamedTuple):

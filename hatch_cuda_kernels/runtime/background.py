@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.driver import check, cuda, on_device
+from hatch_cuda_kernels.driver import call, on_device
 from hatch_cuda_kernels.runtime.ladder import LOGGER, cached, jit_candidates
 from hatch_cuda_kernels.threads import TICK_SECONDS, DaemonThreads
 
@@ -52,11 +52,10 @@ def background_threads() -> DaemonThreads:
 
 def in_context(work: Callable[[], _T]) -> Future[_T]:
     """Run ``work`` in a background thread, in the context that is current here. Raises DriverError without a driver."""
-    driver = cuda()
-    context = check("cuCtxGetCurrent", driver.cuCtxGetCurrent())
+    context = call("cuCtxGetCurrent")
 
     def run() -> _T:
-        check("cuCtxSetCurrent", driver.cuCtxSetCurrent(context))
+        call("cuCtxSetCurrent", context)
         return work()
 
     return background_threads().submit(run)
@@ -71,7 +70,7 @@ def warm_up(
     progress: bool | Callable[[int, int, str], None],
 ) -> WarmUp:
     """Load kernels, each given with its module, on devices (default: the current one); see ``Store.warm_up``."""
-    tell = _printer if progress is True else progress
+    tell = _show if progress is True else progress
     counts = dict.fromkeys(("prebuilt", "cached", "jitted", "already"), 0)
     start = time.perf_counter()
     steps = [(device, *found) for device in (devices if devices is not None else (None,)) for found in wanted]
@@ -121,7 +120,7 @@ def _tell_failure(error: Exception) -> None:
     LOGGER.info("the exact image could not be compiled in the background: %s", error)
 
 
-def _printer(done: int, total: int, name: str) -> None:
+def _show(done: int, total: int, name: str) -> None:
     print(f"\rloading kernels {done}/{total} {name}\x1b[K", end="\n" if done == total else "", flush=True)  # noqa: T201
 
 

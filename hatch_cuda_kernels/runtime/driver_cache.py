@@ -52,7 +52,6 @@ def configure_driver_cache(path: str | os.PathLike[str] | None = None, max_bytes
 
 
 def _folder(path: str | os.PathLike[str] | None) -> str | None:
-    """Return the folder, created and writable, or None for the default. Raises InputError."""
     stated = os.environ.get(_PATH)
     name, source = (stated, f"{_PATH} in the environment") if stated is not None else (path, "path")
     if name is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.names import base_name, normalize_name
+from hatch_cuda_kernels.names import base_name, fill, normalize_name, placeholders
 from hatch_cuda_kernels.runtime.ladder import find_kernel, find_variable, obtain
 from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, launches_of, load_image
 
@@ -55,6 +55,18 @@ def find_global(
     )
 
 
+class KernelStats(NamedTuple):
+    """Where a kernel came from in one context, how long its load took, and how often it was requested again."""
+
+    kernel: str
+    context_id: int
+    origin: str
+    arch: str
+    kind: str
+    seconds: float
+    hits: int
+
+
 class LoadedKernels:
     """The kernels of one store that are in use. Thread-safe."""
 
@@ -89,7 +101,6 @@ class LoadedKernels:
         return kernel
 
     def _launch_rule(self, key: Key) -> LaunchRule | None:
-        """Return the rule by which a kernel is launched without brackets, None if the manifest states none."""
         from hatch_cuda_kernels.store import LaunchRule, find_rule  # few kernels have a rule
 
         name, module, _ = key
@@ -126,9 +137,14 @@ class LoadedKernels:
 
     def stats(self) -> tuple[KernelStats, ...]:
         """Return where each kernel came from, for each context, how long it took to load, and its hits."""
-        from hatch_cuda_kernels.runtime.loading import _kernel_stats  # off the usual path
-
-        return tuple(stats for kernel in [*self._kernels.values()] for stats in _kernel_stats(kernel))
+        return tuple(
+            KernelStats(
+                kernel.name, context_id, loaded.image.origin, str(loaded.image.arch), loaded.image.kind, seconds,
+                kernel.hits,
+            )
+            for kernel in [*self._kernels.values()]
+            for context_id, (loaded, seconds) in [*launches_of(kernel).loads.items()]
+        )  # fmt: skip
 
 
 def _drop(table: dict[_T, Kernel], kernel: Kernel) -> None:
@@ -207,8 +223,6 @@ def _render(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tu
     Raises KernelNotFoundError if no module lists a pattern of that template, InputError if the arguments are not the
     pattern's placeholders.
     """
-    from hatch_cuda_kernels.names import fill, placeholders  # few stores have any
-
     wanted = normalize_name(template)
     modules = reader.find_template(wanted)
     declared = [
@@ -221,35 +235,12 @@ def _render(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tu
         raise KernelNotFoundError(template, reader.label, hint="no pattern under instances", what="template")
     for pattern, module in declared:
         if set(placeholders(pattern)) == set(arguments):
-            return fill(pattern, {name: _cpp(value) for name, value in arguments.items()}), module
+            # C++ writes truth values small, those of numpy included.
+            spelled = {
+                name: str(value).lower() if "bool" in type(value).__name__ else str(value)
+                for name, value in arguments.items()
+            }
+            return fill(pattern, spelled), module
     expected = " or ".join(pattern for pattern, _ in declared)
     given = ", ".join(arguments) or "none"
     raise InputError(f"{template} takes the arguments of {expected}, got {given}")
-
-
-def _cpp(value: Any) -> str:
-    """Return a template argument as C++ writes it."""
-    return str(value).lower() if type(value).__name__ in {"bool", "bool_"} else str(value)
-
-
-class KernelStats(NamedTuple):
-    """Where a kernel came from in one context, how long its load took, and how often it was requested again."""
-
-    kernel: str
-    context_id: int
-    origin: str
-    arch: str
-    kind: str
-    seconds: float
-    hits: int
-
-
-def _kernel_stats(kernel: Kernel) -> list[KernelStats]:
-    """Return the figures of a kernel, for each context that it is loaded for."""
-    return [
-        KernelStats(
-            kernel.name, loaded.context_id, loaded.image.origin, str(loaded.image.arch), loaded.image.kind, seconds,
-            kernel.hits,
-        )
-        for loaded, seconds in [*launches_of(kernel).loads.values()]
-    ]  # fmt: skip

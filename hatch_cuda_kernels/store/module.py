@@ -75,8 +75,8 @@ class BuiltModule:
     def kernels(self) -> tuple[Symbol, ...]:
         """Every name of a kernel in any image, each once, in the order of the first image that has it.
 
-        Only some architectures' PTX tells pointers from integers, so a parameter is a pointer when one says so. Types
-        that depend on the architecture are left out.
+        Only the PTX of some architectures distinguishes pointers from integers, so a parameter is a pointer when one
+        says so. Types that depend on the architecture are left out.
         """
         return tuple(_merged([symbol for symbol, _ in forms]) for forms in self._forms.values())
 

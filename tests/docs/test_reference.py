@@ -365,9 +365,9 @@ def offered(real):
     made = "".join(
         inspect.getsource(base.__init__) for base in own if "__init__" in vars(base) and not is_dataclass(base)
     )
-    assigned = re.findall(r"self\.([a-z]\w*)(?:, self\.(\w+))?(?:: [^=]+)? = ", made)
+    assigned = re.findall(r"^ +(self\.\w+(?:, self\.\w+)*)(?:: [^=]+)? = ", made, re.MULTILINE)
     fields = {name for base in own for name in getattr(base, "__annotations__", {}) if "ClassVar" not in str(base)}
-    attributes = {name for pair in assigned for name in pair if name} | fields
+    attributes = {name for targets in assigned for name in re.findall(r"self\.([a-z]\w*)", targets)} | fields
     attributes |= {member.name for member in real} if issubclass(real, Enum) else set()
     methods = {
         name

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_context_id, driver_version
+from hatch_cuda_kernels.driver import call, compute_capability, current_context_id, driver_version
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
 
 SOURCE = """
@@ -43,8 +43,8 @@ class DeviceArray:
     def __init__(self, values):
         host = np.ascontiguousarray(values)
         self.shape, self.dtype, self.nbytes = host.shape, host.dtype, max(host.nbytes, 1)
-        self.address = int(check("cuMemAlloc", cuda().cuMemAlloc(self.nbytes)))
-        check("cuMemcpyHtoD", cuda().cuMemcpyHtoD(self.address, host.ctypes.data, host.nbytes))
+        self.address = int(call("cuMemAlloc", self.nbytes))
+        call("cuMemcpyHtoD", self.address, host.ctypes.data, host.nbytes)
 
     @property
     def __cuda_array_interface__(self):
@@ -53,8 +53,8 @@ class DeviceArray:
     def numpy(self):
         """Return the values, after everything launched so far."""
         host = np.empty(self.shape, self.dtype)
-        check("cuCtxSynchronize", cuda().cuCtxSynchronize())
-        check("cuMemcpyDtoH", cuda().cuMemcpyDtoH(host.ctypes.data, self.address, host.nbytes))
+        call("cuCtxSynchronize")
+        call("cuMemcpyDtoH", host.ctypes.data, self.address, host.nbytes)
         return host
 
 
@@ -141,9 +141,9 @@ def relabel():
 @pytest.fixture
 def stream(context):
     """Yield a non-blocking stream of the driver."""
-    handle = check("cuStreamCreate", cuda().cuStreamCreate(1))
+    handle = call("cuStreamCreate", 1)
     yield handle
-    check("cuStreamDestroy", cuda().cuStreamDestroy(handle))
+    call("cuStreamDestroy", handle)
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def pinned():
 
     def make(values):
         values = np.ascontiguousarray(values)
-        pointer = check("cuMemHostAlloc", cuda().cuMemHostAlloc(values.nbytes, 0))
+        pointer = call("cuMemHostAlloc", values.nbytes, 0)
         buffer = (ctypes.c_char * values.nbytes).from_address(int(pointer))
         array = np.frombuffer(buffer, dtype=values.dtype).reshape(values.shape)
         array[...] = values

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels import compile_to_cubin
-from hatch_cuda_kernels.driver import check, compute_capability, cuda
+from hatch_cuda_kernels.driver import call, compute_capability
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, LaunchError
 
 SOURCE = """
@@ -268,19 +268,18 @@ def test_shared_memory_beyond_the_device(compiled, on_device):
 
 def test_a_stream_of_another_context(compiled, on_device):
     """It is called what it is."""
-    driver = cuda()
     from cuda.bindings import __version__
 
-    device = check("cuDeviceGet", driver.cuDeviceGet(0))
+    device = call("cuDeviceGet", 0)
     new_api = int(__version__.split(".")[0]) >= 13
-    other = check("cuCtxCreate", driver.cuCtxCreate(None, 0, device) if new_api else driver.cuCtxCreate(0, device))
-    stream = check("cuStreamCreate", driver.cuStreamCreate(1))
-    check("cuCtxPopCurrent", driver.cuCtxPopCurrent())
+    other = call("cuCtxCreate", *([None, 0] if new_api else [0]), device)
+    stream = call("cuStreamCreate", 1)
+    call("cuCtxPopCurrent")
     try:
         with pytest.raises(DriverError, match="is of another context than the one the kernel is launched in"):
             compiled.get_kernel("add_one").launch(1, 1, (on_device(np.zeros(1, np.float32)),), stream=stream)
     finally:
-        check("cuCtxDestroy", driver.cuCtxDestroy(other))
+        call("cuCtxDestroy", other)
 
 
 BROKEN = """
@@ -331,7 +330,7 @@ def test_variables_are_copied(build, native, on_device):
 
 def test_dropped_sources_are_unloaded(native):
     """Ten sources of 8 MiB leave no more than the last behind; a kernel in flight finishes."""
-    driver, free = cuda(), []
+    free = []
     for number in range(10):
         source = f"""
         __device__ float data[2 << 20];
@@ -340,23 +339,22 @@ def test_dropped_sources_are_unloaded(native):
             while (clock64() - start < ticks) data[threadIdx.x] = {number};
             *y = data[0];
         }}"""
-        y = int(check("cuMemAlloc", driver.cuMemAlloc(4)))
+        y = int(call("cuMemAlloc", 4))
         compile_to_cubin(source, arch=native).get_kernel("k")[1, 1](y, 100_000_000)
         gc.collect()
-        free.append(check("cuMemGetInfo", driver.cuMemGetInfo())[0])
+        free.append(call("cuMemGetInfo")[0])
         if number:
-            check("cuCtxSynchronize", driver.cuCtxSynchronize())
+            call("cuCtxSynchronize")
         host = np.zeros(1, np.float32)
-        check("cuMemcpyDtoH", driver.cuMemcpyDtoH(host.ctypes.data, y, 4))
+        call("cuMemcpyDtoH", host.ctypes.data, y, 4)
         assert host[0] == number
-        check("cuMemFree", driver.cuMemFree(y))
+        call("cuMemFree", y)
     assert free[1] - free[-1] < 32 << 20
 
 
 def test_a_kernel_in_flight_outlives_its_library(native):
     """What is unloaded while it runs still finishes with the right result."""
-    driver = cuda()
-    y = int(check("cuMemAlloc", driver.cuMemAlloc(4)))
+    y = int(call("cuMemAlloc", 4))
     slow = """extern "C" __global__ void k(float* y, long long ticks) {
         long long start = clock64();
         while (clock64() - start < ticks) {}
@@ -365,9 +363,9 @@ def test_a_kernel_in_flight_outlives_its_library(native):
     compile_to_cubin(slow, arch=native).get_kernel("k")[1, 1](y, 1_000_000_000)
     gc.collect()
     compile_to_cubin('extern "C" __global__ void other() {}', arch=native).get_kernel("other")[1, 1]()
-    check("cuCtxSynchronize", driver.cuCtxSynchronize())
+    call("cuCtxSynchronize")
     host = np.zeros(1, np.float32)
-    check("cuMemcpyDtoH", driver.cuMemcpyDtoH(host.ctypes.data, y, 4))
+    call("cuMemcpyDtoH", host.ctypes.data, y, 4)
     assert host[0] == 42
 
 

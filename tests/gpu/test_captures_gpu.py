@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import call, cuda
 
 ROUNDS = 100
 N = 1000
@@ -50,11 +50,11 @@ def driver_captures(stream):
     def captured(work, mode="GLOBAL"):
         with capture(stream, mode) as graph:
             work(stream)
-        run = check("cuGraphInstantiate", cuda().cuGraphInstantiate(graph[0], 0))
-        check("cuGraphLaunch", cuda().cuGraphLaunch(run, stream))
-        check("cuStreamSynchronize", cuda().cuStreamSynchronize(stream))
-        check("cuGraphExecDestroy", cuda().cuGraphExecDestroy(run))
-        check("cuGraphDestroy", cuda().cuGraphDestroy(graph[0]))
+        run = call("cuGraphInstantiate", graph[0], 0)
+        call("cuGraphLaunch", run, stream)
+        call("cuStreamSynchronize", stream)
+        call("cuGraphExecDestroy", run)
+        call("cuGraphDestroy", graph[0])
 
     return captured
 
@@ -64,11 +64,11 @@ def capture(stream, mode):
     """Capture what the body puts on a stream; the graph is in the list that it gets."""
     graph = []
     mode = getattr(cuda().CUstreamCaptureMode, f"CU_STREAM_CAPTURE_MODE_{mode}")
-    check("cuStreamBeginCapture", cuda().cuStreamBeginCapture(stream, mode))
+    call("cuStreamBeginCapture", stream, mode)
     try:
         yield graph
     finally:
-        graph.append(check("cuStreamEndCapture", cuda().cuStreamEndCapture(stream)))
+        graph.append(call("cuStreamEndCapture", stream))
 
 
 def rounds(store, captured, make, launch, read):

@@ -7,7 +7,7 @@ import pytest
 
 from hatch_cuda_kernels import driver, open_store
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import call
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, LaunchError
 from hatch_cuda_kernels.manifest import load_manifest
 
@@ -46,7 +46,7 @@ def test_driver_stream(saxpy, on_device, stream):
     x, y, expected = values()
     out = on_device(y)
     saxpy.launch(20, 256, (out, on_device(x), N, 3), stream=stream)
-    check("cuStreamSynchronize", cuda().cuStreamSynchronize(stream))
+    call("cuStreamSynchronize", stream)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
 
 
@@ -111,11 +111,11 @@ def test_cuda_core_buffers_and_stream(saxpy):
     side = device.create_stream()
     buffers = [device.allocate(N * 4, stream=side) for _ in range(2)]
     for buffer, host in zip(buffers, (y, x), strict=True):
-        check("copy", cuda().cuMemcpyHtoDAsync(int(buffer.handle), host.ctypes.data, host.nbytes, int(side.handle)))
+        call("cuMemcpyHtoDAsync", int(buffer.handle), host.ctypes.data, host.nbytes, int(side.handle))
     saxpy.launch(20, 256, (*buffers, N, 3.0), stream=side)
     side.sync()
     result = np.empty(N, np.float32)
-    check("copy", cuda().cuMemcpyDtoH(result.ctypes.data, int(buffers[0].handle), result.nbytes))
+    call("cuMemcpyDtoH", result.ctypes.data, int(buffers[0].handle), result.nbytes)
     np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
@@ -174,7 +174,7 @@ def test_constant_memory(build, native, on_device):
     variable = store.get_global("d_bias")
     host = np.array([1, 2, 3, 4], np.float32)
     assert variable.size == host.nbytes
-    check("cuMemcpyHtoD", cuda().cuMemcpyHtoD(variable.address, host.ctypes.data, host.nbytes))
+    call("cuMemcpyHtoD", variable.address, host.ctypes.data, host.nbytes)
     out = on_device(np.zeros(4, np.float32))
     store.get_kernel("bias")[1, 4](out)
     assert out.numpy().tolist() == [2, 4, 6, 8]
@@ -188,11 +188,11 @@ def test_a_kernel_without_parameters(write, tmp_path, native):
     store = open_store(tmp_path / "store")
     count_up, count = store.get_kernel("count_up"), np.full(1, -1, np.float32)
     address = store.get_global("d_count").address
-    check("cuMemcpyHtoD", cuda().cuMemcpyHtoD(address, np.zeros(1, np.float32).ctypes.data, 4))
+    call("cuMemcpyHtoD", address, np.zeros(1, np.float32).ctypes.data, 4)
     count_up[1, 1]()
     count_up[1, 1]()
-    check("cuCtxSynchronize", cuda().cuCtxSynchronize())
-    check("cuMemcpyDtoH", cuda().cuMemcpyDtoH(count.ctypes.data, address, 4))
+    call("cuCtxSynchronize")
+    call("cuMemcpyDtoH", count.ctypes.data, address, 4)
     assert count.tolist() == [2]
 
 

@@ -7,7 +7,7 @@ import pytest
 from linked_project import build_linked, write_linked
 
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import call
 
 MANIFEST = """
     schema: 1
@@ -40,7 +40,7 @@ def build(request, tmp_path, fresh_cache):
 def set_float(variable, value):
     """Copy a number to a device variable."""
     host = np.array([value], np.float32)
-    check("cuMemcpyHtoD", cuda().cuMemcpyHtoD(variable.address, host.ctypes.data, host.nbytes))
+    call("cuMemcpyHtoD", variable.address, host.ctypes.data, host.nbytes)
 
 
 def assert_works(store, on_device, origin, kind):
@@ -54,7 +54,7 @@ def assert_works(store, on_device, origin, kind):
     store.get_kernel("fill<float>")[1, 4](y, 2.5)
     assert y.numpy().tolist() == [3.5] * 4
     host = np.array([7], np.int32)
-    check("cuMemcpyHtoD", cuda().cuMemcpyHtoD(store.get_global("table").address, host.ctypes.data, host.nbytes))
+    call("cuMemcpyHtoD", store.get_global("table").address, host.ctypes.data, host.nbytes)
     store.get_kernel("fill<float>")[1, 4](y, 0.5)
     assert y.numpy().tolist() == [7.5] * 4
 

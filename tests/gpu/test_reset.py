@@ -11,7 +11,7 @@ SCRIPT = """
 import ctypes, sys
 from pathlib import Path
 from hatch_cuda_kernels import StaleKernelError, compile_to_cubin, open_store
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import call
 
 again = sys.argv[3] == "current again"
 store = open_store(Path(sys.argv[1]))
@@ -19,17 +19,17 @@ kernel, bias = store.get_kernel("saxpy"), store.get_global("d_bias")
 kept, where = kernel[1, 32], bias.address
 text = compile_to_cubin('extern "C" __global__ void k(float* y) { *y = 1; }', arch=sys.argv[2])
 stale = text.get_kernel("k")
-device = check("cuDeviceGet", cuda().cuDeviceGet(0))
-check("reset", cuda().cuDevicePrimaryCtxReset(device))
+device = call("cuDeviceGet", 0)
+call("cuDevicePrimaryCtxReset", device)
 if again:
-    check("set", cuda().cuCtxSetCurrent(check("retain", cuda().cuDevicePrimaryCtxRetain(device))))
+    call("cuCtxSetCurrent", call("cuDevicePrimaryCtxRetain", device))
 kernel[1, 32](None, None, 0, 1.0)  # where no context is current, this makes one current
-y = int(check("cuMemAlloc", cuda().cuMemAlloc(4)))
-check("set", cuda().cuMemsetD32(y, 0x3F800000, 1))  # 1.0f
+y = int(call("cuMemAlloc", 4))
+call("cuMemsetD32", y, 0x3F800000, 1)  # 1.0f
 kernel[1, 32](y, y, 1, 3.0)
 kept(y, y, 1, 3.0)
 result = ctypes.c_float()
-check("copy", cuda().cuMemcpyDtoH(ctypes.addressof(result), y, 4))
+call("cuMemcpyDtoH", ctypes.addressof(result), y, 4)
 print("launched:", store.get_kernel("saxpy") is kernel, result.value)
 try:
     stale[1, 1](y)
@@ -37,7 +37,7 @@ except StaleKernelError as error:
     print("stale:", error)
 text.get_kernel("k")[1, 1](y)
 bias.copy_from((ctypes.c_float * 4)(1, 2, 3, 4))
-check("copy", cuda().cuMemcpyDtoH(ctypes.addressof(result), y, 4))
+call("cuMemcpyDtoH", ctypes.addressof(result), y, 4)
 print("fresh:", result.value)
 """
 
@@ -60,7 +60,7 @@ os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"  # else torch would hand out 
 from pathlib import Path
 import torch
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import call
 
 if sys.argv[2] == "ours":
     saxpy = open_store(Path(sys.argv[1])).torch_ops("reset")["saxpy"]
@@ -73,7 +73,7 @@ def total(factor):
     return y.sum().item()
 
 print(total(2.0))
-check("reset", cuda().cuDevicePrimaryCtxReset(check("cuDeviceGet", cuda().cuDeviceGet(0))))
+call("cuDevicePrimaryCtxReset", call("cuDeviceGet", 0))
 print(total(3.0))
 """
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels import StaleKernelError, compile_async, compile_to_cubin, compile_to_ptx, open_store
-from hatch_cuda_kernels.driver import check, compute_capability, cuda
+from hatch_cuda_kernels.driver import call, compute_capability
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
@@ -125,19 +125,17 @@ def test_a_kernel_is_launched_in_the_current_context(build, native, context):
     """It is loaded in each context where it is launched; contexts that are gone leave nothing behind."""
     store = build(native)
     kernel = store.get_kernel("saxpy")
-    driver = cuda()
-    device = check("cuDeviceGet", driver.cuDeviceGet(0))
+    device = call("cuDeviceGet", 0)
     for _ in range(20):
-        call = driver.cuCtxCreate(None, 0, device) if _new_api() else driver.cuCtxCreate(0, device)
-        other = check("cuCtxCreate", call)
+        other = call("cuCtxCreate", *([None, 0] if _new_api() else [0]), device)
         try:
-            y = int(check("cuMemAlloc", driver.cuMemAlloc(4)))
+            y = int(call("cuMemAlloc", 4))
             kernel[1, 32](y, y, 1, 1.0)
             assert store.get_kernel("saxpy") is kernel
             assert kernel.context_id != context
-            check("cuCtxSynchronize", driver.cuCtxSynchronize())
+            call("cuCtxSynchronize")
         finally:
-            check("cuCtxDestroy", driver.cuCtxDestroy(other))
+            call("cuCtxDestroy", other)
     assert kernel.context_id == context
     assert len(kernel._launches.loads) <= 2
 

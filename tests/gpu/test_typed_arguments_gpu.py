@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels import compile_to_cubin
-from hatch_cuda_kernels.driver import check, compute_capability, cuda
+from hatch_cuda_kernels.driver import call, compute_capability
 from hatch_cuda_kernels.errors import ArgumentError
 
 SOURCE = """
@@ -87,10 +87,10 @@ def test_cupy_arrays_of_another_dtype(compiled):
 def test_jax_arrays_of_another_dtype(compiled, on_device):
     """By the array interface, and by DLPack where an array does not have that."""
     jax = pytest.importorskip("jax")
-    before = check("cuCtxGetCurrent", cuda().cuCtxGetCurrent())
+    before = call("cuCtxGetCurrent")
     if jax.default_backend() != "gpu":
         pytest.skip("JAX has no CUDA here")
-    check("cuCtxSetCurrent", cuda().cuCtxSetCurrent(before))  # JAX leaves that of its last device
+    call("cuCtxSetCurrent", before)  # JAX leaves that of its last device
     add, y = compiled.get_kernel("add"), on_device(np.zeros(1, np.float32))
     for dtype in (jax.numpy.int32, jax.numpy.bfloat16):
         with pytest.raises(ArgumentError, match=rf"argument 1 \(x\) of add is const float\*, got .* of {dtype.dtype}"):
@@ -102,7 +102,7 @@ def test_jax_arrays_of_another_dtype(compiled, on_device):
 def test_read_only_arrays(compiled, on_device):
     """Pinned memory that numpy may not write to is read, and nothing else."""
     add, y = compiled.get_kernel("add"), on_device(np.zeros(1, np.float32))
-    address = int(check("cuMemAllocHost", cuda().cuMemAllocHost(4)))
+    address = int(call("cuMemAllocHost", 4))
     try:
         host = np.frombuffer((ctypes.c_float * 1).from_address(address), np.float32)
         host[0] = 7
@@ -112,7 +112,7 @@ def test_read_only_arrays(compiled, on_device):
         with pytest.raises(ArgumentError, match=r"argument 0 \(y\) of add is float\*, got a read-only numpy.ndarray"):
             add[1, 1](host, y)
     finally:
-        check("cuMemFreeHost", cuda().cuMemFreeHost(address))
+        call("cuMemFreeHost", address)
 
 
 def test_small_floats_by_value(compiled, on_device):

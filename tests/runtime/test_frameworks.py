@@ -275,7 +275,7 @@ def test_a_stream_object_may_change(kernel, driver):
 
 @pytest.mark.parametrize("stream", ["5", 5.0, object(), -1, 2**64])
 def test_what_is_no_stream_is_refused(kernel, driver, stream):
-    """Neither text, nor a number that is no address, nor any object; in whatever way, and however often."""
+    """Neither text, nor a number that is not an address, nor any object; in whatever way, and however often."""
     args = (2.0, None, None, 4)
     for _ in range(3):
         with pytest.raises(TypeError, match="not a CUDA stream"):
@@ -292,7 +292,7 @@ def test_an_array_that_names_no_stream_is_refused(kernel, driver, stream):
     """It is said which argument it was."""
     for _ in range(3):
         with pytest.raises(
-            ArgumentError, match=r"argument 1 \(x\) of saxpy .*: not a CUDA stream: -?[0-9]+ is no address"
+            ArgumentError, match=r"argument 1 \(x\) of saxpy .*: not a CUDA stream: -?[0-9]+ is not an address"
         ):
             kernel[1, 32](2.0, InterfaceArray(stream=stream), None, 4)
     assert driver.launches == []

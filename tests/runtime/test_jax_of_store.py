@@ -125,11 +125,11 @@ def test_a_foreign_store_runs_no_code(jax, folder, tmp_path):
 
 
 def test_an_older_store(jax, folder, tmp_path):
-    """A store that does not tell the C++ types says what to do."""
+    """A store that does not record the C++ types says what to do."""
     shutil.copytree(folder, tmp_path / "old")
     lines = (tmp_path / "old" / "kernels.tsv").read_text().splitlines()
     (tmp_path / "old" / "kernels.tsv").write_text("".join("\t".join(line.split("\t")[:5]) + "\n" for line in lines))
-    with pytest.raises(InputError, match=r"does not tell the C.. types of saxpy, .*; build it with this version"):
+    with pytest.raises(InputError, match=r"does not record the C.. types of saxpy, .*; build it with this version"):
         open_store(tmp_path / "old").jax_call("saxpy", aliases={"y": "y"})
 
 

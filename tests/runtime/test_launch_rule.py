@@ -68,13 +68,13 @@ def test_grid_and_block_follow_from_the_arguments(store, driver):
     for n in (1000, 256, 1000, 257, 1000):
         (saxpy if n == 1000 else kept)(0x10, 0x20, n, 2.0)
         assert shape_of(driver) == ((-(-n // 256), 1, 1), (256, 1, 1), 0)
-        assert driver.launches[-1][2] == saxpy.signature.pack((0x10, 0x20, n, 2.0))
+        assert driver.launches[-1][2] == saxpy._launches.signature.pack((0x10, 0x20, n, 2.0))
 
 
 def test_arguments_by_name(store, driver):
     """In any order, all or the last ones; what is wrong is named."""
     saxpy = store.get_kernel("saxpy")
-    expected = saxpy.signature.pack((0x10, 0x20, 1000, 2.0))
+    expected = saxpy._launches.signature.pack((0x10, 0x20, 1000, 2.0))
     saxpy(a=2.0, n=1000, x=0x20, y=0x10)
     saxpy(0x10, 0x20, a=2.0, n=1000)
     assert [data for _, _, data in driver.launches] == [expected] * 2

@@ -191,7 +191,7 @@ class Outputs(NamedTuple):
         found = self.described.get(parameter.name, parameter.name)
         if isinstance(found, str):
             if found not in args:
-                raise InputError(f"out[{parameter.name!r}] of {self.kernel} is {found!r}, which is none of its arrays")
+                raise InputError(f"out[{parameter.name!r}] of {self.kernel} is {found!r}, not one of its arrays")
             found = args[found]
         elif callable(found):
             found = found(args)
@@ -221,9 +221,9 @@ def _positions(
     arrays, outputs = ([parameter.name for parameter in some] for some in (division.arrays, results))
     for name, output in aliases.items():
         if name not in arrays:
-            raise InputError(f"aliases of {kernel}: {name!r} is none of the arrays it takes: {', '.join(arrays)}")
+            raise InputError(f"aliases of {kernel}: {name!r} is not one of its arrays: {', '.join(arrays)}")
         if output not in outputs:
-            raise InputError(f"aliases of {kernel}: {output!r} is none of its outputs: {', '.join(outputs)}")
+            raise InputError(f"aliases of {kernel}: {output!r} is not one of its outputs: {', '.join(outputs)}")
     return {arrays.index(name): outputs.index(output) for name, output in aliases.items()}
 
 
@@ -314,7 +314,6 @@ class JaxCall:
         return f"argument {self._kernel.parameters.index(parameter)} ({parameter.name})"
 
     def _packed(self, given: Mapping[str, Any]) -> bytes:
-        """Return the parameter buffer without addresses. Raises ArgumentError."""
         for parameter in self._outputs.division.numbers:
             if isinstance(given[parameter.name], jax.core.Tracer):
                 raise ArgumentError(
@@ -359,7 +358,6 @@ class JaxCall:
 
 
 def _register(kernel: OperatorKernel, passing: Passing, target: LaunchTarget) -> Registered:
-    """Register the kernel's handler with XLA, by a name that is the same in each process."""
     types = (parameter.type for parameter in kernel.parameters)
     facts = "\0".join((_VERSION, *kernel.identity, *types, repr(passing)))
     name = f"hatch_cuda_kernels.{base_name(kernel.name)}.{sha256(facts.encode()).hexdigest()[:16]}"

@@ -25,6 +25,7 @@ import struct
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
+from hatch_cuda_kernels.driver import remember
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, LaunchError
 from hatch_cuda_kernels.runtime.launch import Shape
 
@@ -55,8 +56,6 @@ class Extension(ctypes.Structure):
 
 
 class _Extensible(ctypes.Structure):
-    """What most structs of the interface begin with."""
-
     _fields_: ClassVar[tuple[tuple[str, Any], ...]] = (
         ("struct_size", ctypes.c_size_t),
         ("extension_start", ctypes.c_void_p),
@@ -189,11 +188,10 @@ class Constants(NamedTuple):
         """Read what ``to_text`` wrote."""
         stated: dict[str, Any] = {"shared_mem": 0, **json.loads(text)}
         arguments = bytes.fromhex(stated.pop("arguments"))
-        return cls(Shape(**{name: _sizes(value) for name, value in stated.items()}), arguments)
-
-
-def _sizes(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+        sizes: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()
+        }
+        return cls(Shape(**sizes), arguments)
 
 
 class CallSlot:
@@ -280,24 +278,16 @@ def make_error(frame: CallFrame, error: BaseException) -> int | None:
         return error.address
     if not frame.api:  # with API 0.1, where XLA asks for metadata
         return None
-    ours = isinstance(error, HatchCudaKernelsError)
-    message = str(error) if ours else f"{type(error).__name__}: {error}"
-    request = ErrorCreateArgs(
-        ctypes.sizeof(ErrorCreateArgs), None, message.encode(errors="replace").replace(b"\0", b"?"), _code_of(error)
-    )
+    text = str(error) if isinstance(error, HatchCudaKernelsError) else f"{type(error).__name__}: {error}"
+    message, code = text.encode(errors="replace").replace(b"\0", b"?"), ErrorCode.INTERNAL
+    if isinstance(error, KeyboardInterrupt | LaunchError):
+        code = ErrorCode.CANCELLED if isinstance(error, KeyboardInterrupt) else ErrorCode.INVALID_ARGUMENT
+    request = ErrorCreateArgs(ctypes.sizeof(ErrorCreateArgs), None, message, code)
     create = _Function(FrameApi.from_address(frame.api).error_create)
     address: int | None = create(ctypes.addressof(request))
     return address
 
 
-def _code_of(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt):
-        return ErrorCode.CANCELLED
-    return ErrorCode.INVALID_ARGUMENT if isinstance(error, LaunchError) else ErrorCode.INTERNAL
-
-
-#: Texts and streams that a handler remembers; a program that keeps changing shapes starts over.
-_MOST_KNOWN: Final = 1024
 _TEMPLATE: Final = """
 def handle(frame):
     try:
@@ -410,12 +400,9 @@ class Handler:
             "known": self._known,
             "get_stream": not_yet,  # XLA's function comes with the first call, and so does the driver's
             "launch": None,
-            "failed": self._failed,
+            "failed": lambda frame, error: make_error(CallFrame.from_address(frame), error),
             "otherwise": self._otherwise,
         }
-
-    def _failed(self, address: int, error: BaseException) -> int | None:
-        return make_error(CallFrame.from_address(address), error)
 
     def _otherwise(self, address: int) -> int | None:
         """Do what is asked with care. Raises nothing: Python would print the error, and XLA would not see it."""
@@ -428,7 +415,6 @@ class Handler:
         return None
 
     def _call(self, frame: CallFrame) -> None:
-        """Launch with care. Raises what goes wrong."""
         text = self._text(frame)
         get_stream, launch = self.target.get_stream(frame.api), self.target.launch
         self._scope.update(launch=launch, get_stream=get_stream)
@@ -455,18 +441,14 @@ class Handler:
         return text
 
     def _learn(self, text: bytes, stream: int | None) -> tuple[int, int, int, Any]:
-        """Return what a text needs on a stream, and remember it. Raises what loading raises."""
         constants = Constants.from_text(text)
         entered = self.target.enter(constants.shape, stream)
         arguments = ctypes.create_string_buffer(constants.arguments, len(constants.arguments))
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-        owners = arguments, entered.owner
-        known = self._known[text, stream] = entered.config, entered.kernel, ctypes.addressof(arguments), owners
+        known = entered.config, entered.kernel, ctypes.addressof(arguments), (arguments, entered.owner)
+        remember(self._known, (text, stream), known)
         return known
 
     def _addresses(self, frame: CallFrame, constants: int) -> list[int]:
-        """Return where the value of each parameter is."""
         buffers = {
             "a": words(frame.args.size).unpack_from(MEMORY, frame.args.buffers or 0),
             "r": words(frame.rets.size).unpack_from(MEMORY, frame.rets.buffers or 0),

@@ -106,7 +106,6 @@ def batching_rule(name: str, arguments: Sequence[Argument], call: Callable[..., 
 def _one(
     call: Callable[..., Any], written: Sequence[int], dims: Sequence[int | None], args: Sequence[Any], place: int
 ) -> Any:
-    """Call the operator for one element of the batch, with tensors that are contiguous."""
     elements = [value if dim is None else value.select(dim, place) for value, dim in zip(args, dims, strict=True)]
     whole = [value.contiguous() if isinstance(value, torch.Tensor) else value for value in elements]
     result = call(*whole)
@@ -244,8 +243,6 @@ class TorchOperators(Mapping[str, Any]):
 
 
 class _Kernels(NamedTuple):
-    """The kernels of one operator, which takes the same arguments for all."""
-
     arguments: tuple[Argument, ...]
     choices: tuple[Choice, ...]
 
@@ -301,23 +298,20 @@ def _operators_by_name(
 
 
 def _join_instances(instances: list[_Kernels]) -> _Kernels | None:
-    """Return the instances of a template as one operator, or None if dtypes do not tell them apart."""
+    """Return the instances of a template as one operator, or None if their dtypes are the same."""
     choices = tuple(choice for found in instances for choice in found.choices)
     kinds = {tuple(argument._replace(text="", dtypes=()) for argument in found.arguments) for found in instances}
     if len(kinds) > 1 or not all(one.is_apart(other) for one, other in combinations(choices, 2)):
         return None
     common = zip(*(found.arguments for found in instances), strict=True)
-    arguments = (forms[0]._replace(dtypes=_common([form.dtypes for form in forms])) for forms in common)
+    arguments = (  # those whose dtypes differ take any
+        first if all(form.dtypes == first.dtypes for form in others) else first._replace(dtypes=())
+        for first, *others in common
+    )
     return _Kernels(tuple(arguments), choices)
 
 
-def _common(dtypes: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the dtypes that all instances have; nothing where they differ."""
-    return dtypes[0] if len(set(dtypes)) == 1 else ()
-
-
 def _check(options: TorchOptions, named: Mapping[str, _Kernels], left_out: Mapping[str, str]) -> None:
-    """Raise InputError for names in options that no operator or no parameter has."""
     functional = options.get("functional", {})
     if isinstance(functional, Mapping):
         check_names("functional", functional, named, left_out)
@@ -333,8 +327,6 @@ def _check(options: TorchOptions, named: Mapping[str, _Kernels], left_out: Mappi
 
 
 class _Registry:
-    """The operators of one call of ``Store.torch_ops``."""
-
     def __init__(self, namespace: str, store: str, launcher: Launcher, options: TorchOptions, device_key: str) -> None:
         self.operators: dict[str, Any] = {}
         self._namespace = namespace

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
-from hatch_cuda_kernels.driver import on_device
+from hatch_cuda_kernels.driver import on_device, remember
 from hatch_cuda_kernels.errors import ArgumentError, InputError
 from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.operators import sizes_by_rule
@@ -117,9 +117,8 @@ def _argument(parameter: Parameter, optional: Collection[str]) -> Argument:
 
 
 def _kind(parameter: Parameter) -> str:
-    """Return torch's type for a parameter. Raises ValueError for what torch has none for."""
     if not parameter.type:
-        raise ValueError(f"its store does not tell the type of {parameter.name}; build it again")
+        raise ValueError(f"the store does not record the type of {parameter.name}; build it again")
     if parameter.pointee:
         return "Tensor"
     if parameter.type in _FLOATS:
@@ -165,8 +164,6 @@ def make(known, find, scattered, changed):
         {bump}
     return run
 """
-#: Kinds of tensors by their dtypes that an operator remembers the kernel for.
-_MOST_KINDS: Final = 256
 #: Texts whose functions are remembered; few packages have more signatures.
 _MOST_SOURCES: Final = 256
 
@@ -254,7 +251,9 @@ class OperatorLaunch:
         Raises ArgumentError for dtypes that do not fit, LaunchError for sizes that are known and give no launch.
         """
         name, _, parameters, rule = self._choice(args).kernel
-        if rule is not None and all(map(_is_known, args)):
+        # What torch traces with may be symbols for sizes.
+        sizes = (size for arg in args for size in (arg.shape if isinstance(arg, torch.Tensor) else (arg,)))
+        if rule is not None and not any(isinstance(size, torch.SymInt) for size in sizes):
             if name not in self._sizes:
                 self._sizes[name] = sizes_by_rule(name, rule, parameters)
             names = (parameter.name for parameter in parameters)
@@ -275,25 +274,21 @@ class OperatorLaunch:
         given = (args[index] for index in self._tensors if args[index] is not None)
         device = next((tensor.device for tensor in given), torch.device("cuda"))
         found = self._launcher(self._choice(args).kernel, device)
-        if len(self._known) >= _MOST_KINDS:
-            self._known.clear()
-        self._known[kind] = found
+        remember(self._known, kind, found)
         return found
 
     def _scattered(self, args: Sequence[Any]) -> ArgumentError:
-        """Return the error for the first tensor that is not contiguous."""
         scattered = (at for at in self._tensors if args[at] is not None and not args[at].is_contiguous())
         index = next(scattered)
         argument, tensor = self.arguments[index], args[index]
-        told = f"must be contiguous, got strides {tuple(tensor.stride())} for the shape {tuple(tensor.shape)}"
+        wanted = f"must be contiguous, got strides {tuple(tensor.stride())} for the shape {tuple(tensor.shape)}"
         fix = "" if argument.is_written else f"pass {argument.name}.contiguous(), or "
         return ArgumentError(
-            f"argument {index} ({argument.name}) of {self.name} {told}; {fix}name the operator in strided= if its "
-            "kernel is told the strides"
+            f"argument {index} ({argument.name}) of {self.name} {wanted}; {fix}name the operator in strided= if its "
+            "kernel takes the strides"
         )
 
     def _misfit(self, args: Sequence[Any]) -> str:
-        """Return what is wrong with the first tensor that fits no kernel, or with all together."""
         for place, at in enumerate(self._tensors):
             wanted = [choice.dtypes[place] for choice in self._choices]
             dtypes = [dtypes for dtypes in wanted if dtypes is not None]
@@ -306,12 +301,6 @@ class OperatorLaunch:
         )
         kernels = "; ".join(choice.kernel.name for choice in self._choices)
         return f"no kernel takes {given} together; there are {kernels}"
-
-
-def _is_known(arg: Any) -> bool:
-    """Return whether an argument's sizes are numbers, not the symbols that torch traces with."""
-    sizes = arg.shape if isinstance(arg, torch.Tensor) else (arg,)
-    return not any(isinstance(size, torch.SymInt) for size in sizes)
 
 
 def _fit(given: Sequence[torch.dtype | None], taken: Sequence[tuple[torch.dtype, ...] | None]) -> bool:
@@ -328,11 +317,13 @@ def function_of(source: str) -> Any:
 
 
 def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool, is_in_place: bool) -> str:
-    """Fill in the template."""
     tensors = [(f"a{index}", argument) for index, argument in enumerate(arguments) if argument.is_tensor]
     written = [(name, argument) for name, argument in tensors if argument.is_written and is_in_place]
     dtypes = (f"{name} is not None and {name}.dtype" for name, _ in tensors)
-    contiguous = (_if_given(f"{name}.is_contiguous()", name, argument) for name, argument in tensors)
+    contiguous = (
+        f"({name} is None or {name}.is_contiguous())" if argument.is_optional else f"{name}.is_contiguous()"
+        for name, argument in tensors
+    )  # fmt: skip
     given = any(argument.is_optional for _, argument in written)
     changed = f"[a for a in ({_listed(name for name, _ in written)}) if a is not None]" if given else None
     return _TEMPLATE.format(
@@ -341,10 +332,6 @@ def _source(arguments: Sequence[Argument], *, is_strided: bool, is_single: bool,
         kind="None" if is_single else f"({_listed(dtypes)})",
         bump=f"changed({changed or f'({_listed(name for name, _ in written)})'})" if written else "",
     )
-
-
-def _if_given(text: str, name: str, argument: Argument) -> str:
-    return f"({name} is None or {text})" if argument.is_optional else text
 
 
 def _listed(items: Iterable[str]) -> str:
@@ -450,8 +437,6 @@ def make(launch, {makers}):
 
 
 class _Output(NamedTuple):
-    """A tensor that the operator allocates."""
-
     argument: Argument
     make: Callable[..., torch.Tensor]
     """Allocates it, uninitialised unless it is a copy."""
@@ -504,7 +489,6 @@ class Functional:
         return run
 
     def _output(self, argument: Argument, like: Like) -> _Output:
-        """Return how a tensor is allocated. Raises InputError for inputs that are not there."""
         names = (like,) if isinstance(like, str) else tuple(inspect.signature(like).parameters)
         inputs = [given.name for given in self.arguments if given.is_tensor or not isinstance(like, str)]
         for name in names:
@@ -515,16 +499,14 @@ class Functional:
 
 
 def _maker(argument: Argument, like: Like) -> Callable[..., torch.Tensor]:
-    """Return what makes an output, contiguous as the kernel takes it."""
     if callable(like):
         return like
     if like == argument.name:
         return partial(torch.clone, memory_format=torch.contiguous_format)
-    return partial(_empty_like, dtypes_of(argument) or ())
+    dtypes = dtypes_of(argument) or ()
 
+    def make(tensor: torch.Tensor) -> torch.Tensor:
+        dtype = tensor.dtype if tensor.dtype in dtypes or not dtypes else dtypes[0]
+        return torch.empty_like(tensor, dtype=dtype, memory_format=torch.contiguous_format)
 
-def _empty_like(dtypes: Sequence[torch.dtype], tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor of the same dtype, or of the first of several where it may not have that."""
-    if tensor.dtype in dtypes or not dtypes:
-        return torch.empty_like(tensor, memory_format=torch.contiguous_format)
-    return torch.empty_like(tensor, dtype=dtypes[0], memory_format=torch.contiguous_format)
+    return make

@@ -109,18 +109,14 @@ def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:
     """Return why a prebuilt image cannot be used; of several reasons, the one that helps most."""
+    lowered = request.kernel.lowered
     return (
         record.arch.refusal(request.capability)
         or request.source.stale
         or (isa_refusal(record.ptx_isa, request.driver, "the driver") if record.kind == "ptx" else None)
-        or _lack(request, record)
+        or (f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None)
         or request.refused(record.sha256)
     )
-
-
-def _lack(request: Request, record: ImageRecord) -> str | None:
-    lowered = request.kernel.lowered
-    return f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None
 
 
 def _acceptance(request: Request, record: ImageRecord) -> str:
@@ -177,7 +173,10 @@ def obtain(request: Request, take: Callable[[Image], _T]) -> _T:
     if attempts and attempts[-1].taken is not None:
         return attempts[-1].taken
     failures = [attempt.failure for attempt in attempts if attempt.failure is not None]
-    raise failures[0] if failures else _no_image(request, [attempt.candidate for attempt in attempts])
+    if failures:
+        raise failures[0]
+    considered, device = [attempt.candidate for attempt in attempts], SmArch.of_device(request.capability)
+    raise NoImageError(request.kernel.name, str(device), considered, suggest_fixes(request, considered))
 
 
 def climb(request: Request, take: Callable[[Image], _T]) -> Iterator[Attempt[_T]]:
@@ -211,11 +210,6 @@ def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:
 
 def _refused(candidate: Candidate, reason: str) -> Candidate:
     return Candidate(candidate.origin, candidate.arch, candidate.kind, accepted=False, reason=reason)
-
-
-def _no_image(request: Request, considered: list[Candidate]) -> NoImageError:
-    device = str(SmArch.of_device(request.capability))
-    return NoImageError(request.kernel.name, device, considered, suggest_fixes(request, considered))
 
 
 def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[str, ...]:

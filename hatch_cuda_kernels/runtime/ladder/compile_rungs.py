@@ -1,7 +1,7 @@
 """Rungs 4 and 5: a compile of the shipped source, and prebuilt PTX or LTO-IR finished to a CUBIN.
 
 With the last, no driver is too old for PTX. ptxas gives the code that a driver would. nvJitLink takes PTX as
-relocatable code, which is slower. A compile tells the user that it runs and why, how long it took, and how to avoid it.
+relocatable code, which is slower. Each compile is logged, with the reason, the time it took, and how to avoid it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
 from hatch_cuda_kernels.cache import Entry, open_cache
@@ -50,7 +50,9 @@ class Notice:
         self._what = f"{self._request.module.module} ({self._request.kernel.name}) for {arch} with {compiler}"
         LOGGER.info("compiling %s; %s", self._what, _why(self._request))
         start = time.perf_counter()
-        with _nvtx_range(f"compile {self._request.kernel.name}"), _progress(f"compiling {self._what}"):
+        nvtx = sys.modules.get("nvtx")  # if the application has imported it
+        name = f"hatch_cuda_kernels: compile {self._request.kernel.name}"
+        with nullcontext() if nvtx is None else nvtx.annotate(name), _progress(f"compiling {self._what}"):
             yield
         self._seconds = time.perf_counter() - start
 
@@ -62,12 +64,6 @@ class Notice:
         advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
         why = _why(self._request)
         LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", self._what, self._seconds, kept, why, advice)
-
-
-def _nvtx_range(name: str) -> Any:  # a context manager
-    """Return an NVTX range if the application has imported nvtx, else a context that does nothing."""
-    nvtx = sys.modules.get("nvtx")
-    return nullcontext() if nvtx is None else nvtx.annotate(f"hatch_cuda_kernels: {name}")
 
 
 def _why(request: Request) -> str:
@@ -107,8 +103,7 @@ def _progress(text: str) -> Iterator[None]:
 
 def _count(text: str, done: threading.Event) -> None:
     start = time.monotonic()
-    shown = done.wait(_NOTICEABLE)
-    if shown:
+    if done.wait(_NOTICEABLE):
         return
     while not done.wait(0.2):
         sys.stderr.write(f"\r{text} ... {time.monotonic() - start:.0f} s")
@@ -154,7 +149,6 @@ def _compiler_refusal(request: Request) -> str | None:
 
 
 def _jit(request: Request) -> Image:
-    """Compile to a CUBIN and record it, unless another process is doing so. Raises CompileError with NVRTC's log."""
     from hatch_cuda_kernels.compiler.toolchain import current_toolchain
 
     key = request.source.key(request.arch, request.instance, current_toolchain())
@@ -188,8 +182,6 @@ _SLOWER: Final = " as relocatable code, up to 1.5 times slower"
 
 
 class _Tool(NamedTuple):
-    """A program or library that can finish an image here."""
-
     finisher: Finisher
     version: str
     name: str
@@ -227,7 +219,6 @@ class _Finish(NamedTuple):
         return None
 
     def _refusal(self) -> str | None:
-        """Return why the image is not finished by any tool, or None."""
         request, record = self.request, self.record
         if request.compile_refusal is not None:
             return request.compile_refusal
@@ -247,7 +238,6 @@ class _Finish(NamedTuple):
         return self.request.source.finished_key(self.record, self.arch, finisher)
 
     def _image(self, tool: _Tool) -> Image:
-        """Finish the image and record it, unless another process is doing so. Raises CompileError."""
         return get_or_make_image(self.request, self._key(tool.finisher), partial(self._entry, tool))
 
     def _entry(self, tool: _Tool, notice: Notice) -> Entry:

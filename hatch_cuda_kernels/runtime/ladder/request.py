@@ -94,7 +94,6 @@ class Request(NamedTuple):
 
 
 def _taken(kernel: KernelLine | Symbol) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return what is known of a kernel's parameters."""
     return kernel.params, kernel.types, kernel.names
 
 

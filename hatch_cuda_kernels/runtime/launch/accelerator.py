@@ -11,7 +11,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Final, NamedTuple
 
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import call
 from hatch_cuda_kernels.environment import ACCELERATOR
 from hatch_cuda_kernels.errors import DriverError
 
@@ -100,5 +100,5 @@ def _found() -> Accelerator | None:
 def _address(name: str) -> int:
     """Return where a function of the driver is, the one that the bindings call. Raises DriverError."""
     flags = 0 if os.environ.get(_OWN_DEFAULT_STREAMS, "0") in {"", "0"} else 2  # PER_THREAD_DEFAULT_STREAM of CUDA
-    address, _ = check("cuGetProcAddress", cuda().cuGetProcAddress(name.encode(), _CUDA, flags))
+    address, _ = call("cuGetProcAddress", name.encode(), _CUDA, flags)
     return int(address)

@@ -118,7 +118,7 @@ class Packing(NamedTuple):
 def packing_of(kind: str, type_: str) -> Packing | None:
     """Return how a parameter is packed, None for a kind that this version does not know.
 
-    An index may not tell the C++ type; a pointer may then look like an integer, and signs do not show.
+    An index may lack the C++ type. Then a pointer may look like an integer, and signs do not show.
     """
     parameter = Parameter(kind, type_)
     match = _STRUCT.fullmatch(kind)
@@ -148,7 +148,6 @@ def _lanes(type_: str, size: int) -> str:
 
 
 def _read_word(arg: Any, ordinal: int, found: Found) -> int:
-    """Return an integer of 64 bits or an address."""
     value: int = (_read_integer if isinstance(arg, Integral) else read_address)(arg, ordinal, found)
     return value
 
@@ -181,8 +180,6 @@ _MOST_SIGNATURES: Final = 512
 
 
 class _Parts(NamedTuple):
-    """What follows from the types and names of parameters alone."""
-
     parameters: tuple[Parameter, ...]
     packings: tuple[Packing, ...]
     readers: tuple[Reader, ...]
@@ -267,35 +264,26 @@ class Signature:
 
 @lru_cache(_MOST_SIGNATURES)
 def _parts(params: tuple[str, ...], types: tuple[str, ...], names: tuple[str, ...]) -> _Parts:
-    """Return what kernels of one signature share. Raises LookupError, with their names, for unknown types."""
     parameters = parameters_of(params, types, names)
     found = [packing_of(parameter.kind, parameter.type) for parameter in parameters]
     unknown = [kind for kind, packing in zip(params, found, strict=True) if packing is None]
     if unknown:
         raise LookupError(", ".join(dict.fromkeys(unknown)))
     packings = tuple(packing for packing in found if packing is not None)
-    places = _offsets(packings)
-    layout = struct.Struct(_layout(packings, places))
+    places, layout = _lay_out(packings)
     arrays = tuple(index for index, packing in enumerate(packings) if packing.may_be_array)
     return _Parts(tuple(parameters), packings, tuple(packing.reader for packing in packings), places, layout, arrays)
 
 
-def _offsets(packings: Sequence[Packing]) -> tuple[int, ...]:
-    """Return where the parameters are: each at the next multiple of its alignment."""
-    found, end = list[int](), 0
+def _lay_out(packings: Sequence[Packing]) -> tuple[tuple[int, ...], struct.Struct]:
+    """Return where the parameters are, each at the next multiple of its alignment, and all without tail padding."""
+    places, layout, end = list[int](), "<", 0
     for packing in packings:
-        found.append(end + -end % packing.alignment)
-        end = found[-1] + packing.size
-    return tuple(found)
-
-
-def _layout(packings: Sequence[Packing], offsets: Sequence[int]) -> str:
-    """Return the struct format, without tail padding."""
-    layout, end = "<", 0
-    for packing, offset in zip(packings, offsets, strict=True):
-        layout += f"{offset - end}x" * (offset > end) + packing.code
-        end = offset + packing.size
-    return layout
+        padding = -end % packing.alignment
+        places.append(end + padding)
+        layout += f"{padding}x" * bool(padding) + packing.code
+        end = places[-1] + packing.size
+    return tuple(places), struct.Struct(layout)
 
 
 def _describe(arg: Any) -> str:

@@ -17,7 +17,7 @@ from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from hatch_cuda_kernels.driver import check, cuda, device_count, memory_device
+from hatch_cuda_kernels.driver import call, cuda, device_count, memory_device, remember
 from hatch_cuda_kernels.errors import DriverError
 from hatch_cuda_kernels.runtime.launch.accelerator import learn
 from hatch_cuda_kernels.runtime.launch.elements import (
@@ -33,7 +33,7 @@ from hatch_cuda_kernels.runtime.launch.elements import (
     word_of_dlpack,
     word_of_numpy,
 )
-from hatch_cuda_kernels.runtime.launch.values import NUMBERS, remember_type
+from hatch_cuda_kernels.runtime.launch.values import NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,61 +53,43 @@ def stream_address(stream: Any) -> int:  # any framework's stream
     ``stream`` is an int, anything with ``__cuda_stream__`` (cuda.core protocol), or a framework's stream object. Raises
     TypeError for anything else.
     """
+    known = _STREAM_READERS.get(stream.__class__)
+    if known is None:
+        remember(_STREAM_READERS, stream.__class__, known := _stream_reader(stream))
     try:
-        return _ADDRESS[stream.__class__](stream)
+        return known(stream)
     except AttributeError:  # not all objects of the type offer the same
-        return _reader_of(stream)(stream)
+        return _stream_reader(stream)(stream)
 
 
-class _Addresses(dict[type, "Callable[[Any], int]"]):
-    """How to read the handle of a stream, by its type; each new type is examined once."""
-
-    def __missing__(self, kind: type) -> Callable[[Any], int]:
-        def first(stream: Any) -> int:
-            reader = _reader_of(stream)
-            remember_type(self, kind, reader)
-            return reader(stream)
-
-        return first
+#: How to read the handle of a stream, by its type.
+_STREAM_READERS: Final[dict[type, Callable[[Any], int]]] = {int: int}
 
 
-def _reader_of(stream: Any) -> Callable[[Any], int]:
+def _stream_reader(stream: Any) -> Callable[[Any], int]:
     for name in ("cuda_stream", "ptr"):  # torch and CuPy: quicker than by the protocol
         if isinstance(getattr(stream, name, None), int):
             return attrgetter(name)
     protocol = getattr(stream, "__cuda_stream__", None)
+    if callable(protocol):
+        return lambda stream: int(stream.__cuda_stream__()[1])
     if protocol is not None:
-        return _by_method if callable(protocol) else _by_attribute
-    if getattr(stream, "handle", None) is not None:  # numba and the bindings
-        return lambda stream: _number(stream.handle)
-    return _convert
+        return lambda stream: int(stream.__cuda_stream__[1])
+    if getattr(stream, "handle", None) is not None:  # numba and the bindings; None is ctypes' null pointer
+        return lambda stream: int(getattr(stream.handle, "value", stream.handle) or 0)
+    return _stream_number
 
 
-def _by_method(stream: Any) -> int:
-    return int(stream.__cuda_stream__()[1])
-
-
-def _by_attribute(stream: Any) -> int:
-    return int(stream.__cuda_stream__[1])
-
-
-def _number(handle: Any) -> int:
-    return int(getattr(handle, "value", handle) or 0)  # None is ctypes' null pointer
-
-
-def _convert(stream: Any) -> int:
+def _stream_number(stream: Any) -> int:
     if not hasattr(type(stream), "__int__") or isinstance(stream, float):
         raise TypeError(f"not a CUDA stream: {stream!r}")
     return int(stream)
 
 
-_ADDRESS: Final = _Addresses({int: int})
-
-
 def check_address(stream: int) -> int:
     """Return the address of a stream. Raises TypeError for a number that is not an address."""
     if not 0 <= stream <= _MOST:
-        raise TypeError(f"not a CUDA stream: {stream} is no address")
+        raise TypeError(f"not a CUDA stream: {stream} is not an address")
     return stream
 
 
@@ -130,12 +112,12 @@ def _order(before: int, after: int) -> None:
     """Let a stream wait for the work that another one has by now. A stream in a capture cannot wait for others."""
     driver = cuda()
     first, second = driver.CUstream(before), driver.CUstream(after)
-    if int(check("cuStreamIsCapturing", driver.cuStreamIsCapturing(second))):
+    if int(call("cuStreamIsCapturing", second)):
         return
-    event = check("cuEventCreate", driver.cuEventCreate(_NO_TIMING))
+    event = call("cuEventCreate", _NO_TIMING)
     try:
-        check("cuEventRecord", driver.cuEventRecord(event, first))
-        check("cuStreamWaitEvent", driver.cuStreamWaitEvent(second, event, 0))
+        call("cuEventRecord", event, first)
+        call("cuStreamWaitEvent", second, event, 0)
     finally:
         driver.cuEventDestroy(event)
 
@@ -177,7 +159,6 @@ def _never(*_: Any) -> Any:
 
 
 def _if_empty(tensor: Any) -> int:
-    """Return the null pointer of a tensor without elements. Raises UnusableError for one without memory."""
     if tensor.numel() == 0:
         return 0
     raise UnusableError(_reason(tensor))
@@ -207,14 +188,10 @@ def is_tensor(arg: Any) -> bool:
     stream = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     if stream is not None:
         read = {"data_ptr": tensor.data_ptr, "get_device": tensor.get_device, "torch_stream": stream}
-        FAST.update(read | _dtypes(torch) | {"parameter": torch.nn.Parameter, "tensor": tensor})
+        dtypes = {f"torch_{word}": getattr(torch, word, None) for word in WORDS}  # None: no tensor has it
+        FAST.update(read | dtypes | {"parameter": torch.nn.Parameter, "tensor": tensor})
         learn(tensor, torch.nn.Parameter)
     return True
-
-
-def _dtypes(torch: Any) -> dict[str, Any]:
-    """Return torch's dtypes, None for those that it does not have: no tensor has them."""
-    return {f"torch_{word}": getattr(torch, word, None) for word in WORDS}
 
 
 def _tensor_address(tensor: Any, ordinal: int, found: Found, element: Element) -> int:
@@ -242,13 +219,11 @@ def _examine_tensor(tensor: Any) -> None:
 
 
 def _tensor_device(tensor: Any) -> int | None:
-    """Return the ordinal of a tensor's CUDA device, or None."""
     ordinal: int = tensor.get_device()
     return None if ordinal < 0 else ordinal
 
 
 def _reason(tensor: Any) -> str:
-    """Return why a tensor has no address that a kernel could use, and what to do."""
     return _oddity(tensor) or (
         "its memory was freed"
         if tensor.is_cuda
@@ -327,7 +302,7 @@ def dlpack_layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, 
 
 
 def _dlpack_place(array: Any) -> tuple[int, int]:
-    """Return the type of an array's device and its ordinal. Raises UnusableError for an array that does not tell."""
+    """Return the type of an array's device and its ordinal. Raises UnusableError for an array that does not say."""
 
     def ask() -> tuple[int, int]:
         kind, ordinal = array.__dlpack_device__()
@@ -365,8 +340,6 @@ def _dlpack_answer(method: str, ask: Callable[[], T]) -> T:
 
 
 class _DLTensor(ctypes.Structure):
-    """``DLTensor``."""
-
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -385,8 +358,8 @@ class _DLTensor(ctypes.Structure):
 Address: TypeAlias = "Callable[[Any, int, Found, Element], Any]"
 
 
-def _as_it_is(_: Any) -> None:
-    """Accept an argument of a family whose addresses are always those of its elements."""
+def _nothing(_: Any) -> None:
+    """Return None: the argument is on no particular device, or needs no examination."""
 
 
 class Family(NamedTuple):
@@ -396,25 +369,17 @@ class Family(NamedTuple):
     """Gives the address. Raises UnusableError, or as such ElsewhereError or MismatchError."""
     device: Callable[[Any], int | None]
     """Gives the device's ordinal, or None for an argument on no particular device."""
-    examine: Callable[[Any], None] = _as_it_is
+    examine: Callable[[Any], None] = _nothing
     """Raises UnusableError if the address is not that of the elements. The fast way of a launch does not call this."""
 
 
-def read_address(arg: Any, ordinal: int, found: Found, element: Element = ANYTHING) -> int:
-    """Return the address an argument stands for on a device: an array's data, an int itself, 0 for None.
+def address_reader(element: Element) -> Reader:
+    """Return what reads the address that an argument stands for: an array's data, an int itself, 0 for None.
 
-    Takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on that device, host arrays whose
-    memory is pinned, pointers of ctypes. Raises UnusableError; as such ElsewhereError for an array of another device,
+    It takes torch and CuPy arrays, anything with ``__cuda_array_interface__`` or DLPack on the device, host arrays in
+    pinned memory, and pointers of ctypes. It raises UnusableError: ElsewhereError for an array of another device,
     MismatchError for one that a pointer to ``element`` does not take.
     """
-    address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, found, element)
-    return address
-
-
-def address_reader(element: Element) -> Reader:
-    """Return what reads the address of what a pointer to ``element`` takes."""
-    if element == ANYTHING:
-        return read_address
 
     def read(arg: Any, ordinal: int, found: Found) -> int:
         address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, found, element)
@@ -423,17 +388,16 @@ def address_reader(element: Element) -> Reader:
     return read
 
 
+read_address: Final = address_reader(ANYTHING)
+
+
 def family(arg: Any) -> Family:
     """Return the family of an argument. A type that is met for the first time is examined."""
     known = _NULL if arg is None else _FAMILIES.get(arg.__class__)
     if known is None:
         known = _family_of(arg)
-        remember_type(_FAMILIES, arg.__class__, known)
+        remember(_FAMILIES, arg.__class__, known)
     return known
-
-
-def _nowhere(_: Any) -> None:
-    """Return None: the argument is on no particular device."""
 
 
 def _family_of(arg: Any) -> Family:
@@ -447,7 +411,7 @@ def _family_of(arg: Any) -> Family:
     for attribute, family in _PROTOCOLS.items():
         if hasattr(type(arg), attribute) or hasattr(arg, attribute):
             return family
-    return Family(_handle_address, _nowhere)
+    return Family(_handle_address, _nothing)
 
 
 def _integer_address(value: Any, *_: Any) -> int:
@@ -526,7 +490,6 @@ def _device_at(address: int) -> int | None:
 
 @cache
 def _only_one() -> bool:
-    """Return whether there is one device only."""
     return device_count() == 1
 
 
@@ -540,7 +503,7 @@ def _host_address(array: Any, _: int, __: Found, element: Element) -> int:
     driver = cuda()
     attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_POINTER
     try:
-        return int(check("cuPointerGetAttribute", driver.cuPointerGetAttribute(attribute, host)))
+        return int(call("cuPointerGetAttribute", attribute, host))
     except DriverError as error:
         raise UnusableError("the array is in ordinary host memory; copy it to the device or pin it") from error
 
@@ -579,19 +542,19 @@ def _map_address(*_: Any) -> int:
 
 #: Families by class, numpy's integers first: they have an array interface, too.
 _OF_CLASSES: Final[dict[Any, Family]] = {
-    Integral: Family(_integer_address, _nowhere),
+    Integral: Family(_integer_address, _nothing),
     TensorMap: Family(_map_address, lambda found: family(found.array).device(found.array)),
     ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Family(  # noqa: SLF001 - bases of all
-        _ctypes_address, _nowhere
+        _ctypes_address, _nothing
     ),
 }
 #: The attribute that shows a protocol and the family that has it, cheapest first.
 _PROTOCOLS: Final = {
     "__cuda_array_interface__": Family(_interface_address, _interface_device),
-    "__array_interface__": Family(_host_address, _nowhere),
+    "__array_interface__": Family(_host_address, _nothing),
     "__dlpack__": Family(_dlpack_address, dlpack_device),
-    "data_ptr": Family(lambda array, *_: int(array.data_ptr()), _nowhere),
+    "data_ptr": Family(lambda array, *_: int(array.data_ptr()), _nothing),
 }
 #: The family of each type that was met, besides None's.
 _FAMILIES: Final[dict[type, Family]] = {}
-_NULL: Final = Family(lambda *_: 0, _nowhere)
+_NULL: Final = Family(lambda *_: 0, _nothing)

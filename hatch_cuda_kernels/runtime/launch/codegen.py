@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.driver import cuda, remember
 from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
 from hatch_cuda_kernels.runtime.launch.arrays import FAST, join
 from hatch_cuda_kernels.runtime.launch.elements import DLPACK
@@ -72,8 +72,6 @@ _FRESH: Final = {
     "prepare": "x, y, z, u, v, w, n = sizes; pack_config(slot.memory, 0, x, y, z, u, v, w, n, stream or 0)",
     "config": "slot.config",
 }
-#: Signatures whose functions are remembered; few programs have more.
-_MOST_SIGNATURES: Final = 512
 _BINDS: Final[dict[tuple[tuple[Packing, ...], Kind], Bind]] = {}
 
 
@@ -87,10 +85,8 @@ def bind_for(signature: Signature, kind: Kind) -> Bind:
     key = signature.packings, kind
     known = _BINDS.get(key)
     if known is None:
-        if len(_BINDS) >= _MOST_SIGNATURES:
-            _BINDS.clear()
         known = bind_in_c(signature, takes_sizes=kind == "fresh") or _make(signature, kind)
-        _BINDS[key] = known
+        remember(_BINDS, key, known)
     return known
 
 
@@ -202,7 +198,6 @@ def bind_arguments_in_c(
 
 
 def _refuse(refuse: Callable[..., None], *given: Any) -> None:
-    """Raise as ``refuse`` does for a status that is a number."""
     *sizes, status, stream = given
     refuse(*sizes, cuda().CUresult(status), stream)
 
@@ -224,7 +219,6 @@ def _describe(packing: Packing, offset: int, reader: Callable[..., Any]) -> tupl
 
 
 def _kind(packing: Packing) -> tuple[str, int, int]:
-    """Return the kind of a parameter, and the range of its integers."""
     bits = 8 * packing.size
     if packing.may_be_pointer:
         return "p", 0, (1 << bits) - 1

@@ -83,7 +83,10 @@ class Element(NamedTuple):
 
     def check(self, word: str | None, what: str) -> None:
         """Raise MismatchError for elements of another type, unless they are of no known C++ type."""
-        if self.dtypes and word and word not in self.dtypes and word != self.vector and _is_known(word):
+        if not self.dtypes or word in self.dtypes or word == self.vector:
+            return
+        plain = "" if word is None else word.removeprefix(_SWAPPED).partition(_TIMES)[0]
+        if plain in WORDS or plain in {"Python objects", *_OF_HOSTS.values()}:
             raise MismatchError(f"{what}{word}")
 
     def check_interface(self, array: Any, interface: dict[str, Any]) -> None:
@@ -98,7 +101,7 @@ ANYTHING: Final = Element()
 
 
 def is_masked(array: Any, interface: dict[str, Any]) -> bool:
-    """Return whether an array says which of its elements count. The interface of ``numpy.ma`` does not tell."""
+    """Return whether an array says which of its elements count. The interface of ``numpy.ma`` does not show it."""
     if interface.get("mask") is not None:
         return True
     is_of_numpy = any(kind.__module__.startswith("numpy.ma") for kind in type(array).__mro__)
@@ -125,14 +128,7 @@ def word_of_dlpack(code: int, bits: int, lanes: int) -> str | None:
 
 
 def _several(word: str, count: int) -> str:
-    """Return the name of elements of several numbers each."""
     return f"{word}{_TIMES}{count}"
-
-
-def _is_known(word: str) -> bool:
-    """Return whether a name is that of elements that C++ has a type for, or of elements that fit no kernel."""
-    plain = word.removeprefix(_SWAPPED).partition(_TIMES)[0]
-    return word == "Python objects" or plain in WORDS or plain in _OF_HOSTS.values()
 
 
 def type_name(array: Any) -> str:

@@ -6,9 +6,9 @@ import threading
 import time
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id, failure, on_context, on_device
+from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id, failure, on_context, on_device, remember
 from hatch_cuda_kernels.errors import LaunchError, StaleKernelError, refuse_reentry
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.arrays import FAST, check_address, current_streams, join, stream_address
@@ -116,13 +116,10 @@ class Launch:
         return known
 
     def _bind(self, otherwise: Callable[[Sequence[Any]], None]) -> Callable[..., None]:
-        """Return the generated function, which leaves what is not usual to ``otherwise``."""
         bind = bind_for(self._kernel.signature, "current" if self._stated is None else "stated")
         return bind(name_of(self._kernel), self._here, self._stated, otherwise, self.refuse)
 
     def _nothing(self) -> Callable[..., None]:
-        """Return the function for a grid without blocks, which checks its arguments."""
-
         def launch(*args: Any) -> None:
             signature = self._kernel.signature
             with on_device(signature.device(args)):
@@ -159,7 +156,7 @@ def bind_launch(
 def _launcher(
     name: str, launch: Launch, ready: Ready, stated: int | None, now: Sequence[Callable[[int], int]]
 ) -> Callable[[], None]:
-    """Return a launch of what is ready; ``now`` tells the current streams of the arrays' frameworks."""
+    """Return a launch of what is ready; ``now`` gives the current streams of the arrays' frameworks."""
     driver, loaded, configs, slot = cuda(), ready.loaded, ready.configs, ready.slot
     cu_launch, success, function = driver.cuLaunchKernelEx, driver.CUresult.CUDA_SUCCESS, loaded.function
     context_id, current, bound_to = driver.cuCtxGetId, driver.CUcontext(0), loaded.context_id  # NULL: the current one
@@ -191,10 +188,6 @@ def _launcher(
     return bind_arguments_in_c(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go
 
 
-#: Functions kept for one kernel; a program that keeps changing shapes starts over.
-_MOST_LAUNCHES: Final = 256
-
-
 class Launches:
     """A kernel in the contexts that it is loaded for, and the functions that launch it there. Thread-safe."""
 
@@ -212,7 +205,7 @@ class Launches:
         """Launch functions by contents of brackets, or by shape, stream and attributes."""
         self._load = load
         self._lock = threading.Lock()
-        self._met: set[Any] = set()
+        self._met: dict[Any, None] = {}
 
     def loaded(self) -> Loaded:
         """Return the kernel as loaded for the current context, which loads it there the first time.
@@ -271,15 +264,11 @@ class Launches:
             new = launch not in self._met
         except TypeError:  # a list among the sizes
             return False
-        if len(self._met) >= _MOST_LAUNCHES:
-            self._met.clear()
-        self._met.add(launch)
+        remember(self._met, launch, None)
         return new
 
     @cached_property
     def _fresh(self) -> Callable[..., None]:
-        """The launch function that takes the sizes as its first argument."""
-
         def launch(sizes: tuple[int, ...]) -> Launch:
             return Launch(self, Shape(sizes[:3], sizes[3:6], sizes[6]), None)  # type: ignore[arg-type]  # seven sizes
 
@@ -306,10 +295,8 @@ class Launches:
     def _make(self, key: Any, stream: int | None, *sizes: Any, **attributes: Any) -> Callable[..., None]:
         """Return a new launch function, remembered under a key unless that cannot be hashed."""
         function = Launch(self, Shape.make(self.name, *sizes, **attributes), stream).function()
-        if len(self.known) >= _MOST_LAUNCHES:
-            self.known.clear()
         with suppress(TypeError):  # a list among the sizes
-            self.known[key] = function
+            remember(self.known, key, function)
         return function
 
 

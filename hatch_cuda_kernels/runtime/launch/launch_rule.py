@@ -113,7 +113,6 @@ def _arrange(kernel: str, names: Sequence[str], args: Sequence[Any], named: Mapp
 
 
 def _shape(array: Any) -> Any:  # a tuple of integers, of any library
-    """Return an array's shape. Raises TypeError for what has none."""
     shape = getattr(array, "shape", None)
     if shape is None:
         shape = getattr(array, "__cuda_array_interface__", {}).get("shape")
@@ -122,10 +121,5 @@ def _shape(array: Any) -> Any:  # a tuple of integers, of any library
     return shape
 
 
-def _size(array: Any) -> int:
-    """Return the number of an array's elements."""
-    return prod(_shape(array))
-
-
 #: What the text of a rule uses, besides its parameters.
-RULE_NAMES: Final[dict[str, Callable[[Any], Any]]] = {"size": _size, "shape": _shape}
+RULE_NAMES: Final[dict[str, Callable[[Any], Any]]] = {"size": lambda array: prod(_shape(array)), "shape": _shape}

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakValueDictionary, finalize
 
-from hatch_cuda_kernels.driver import allow_during_capture, check, cuda, current_context_id, current_device
+from hatch_cuda_kernels.driver import allow_during_capture, call, cuda, current_context_id, current_device, remember
 from hatch_cuda_kernels.errors import DriverError, ImageRefusedError, LaunchError
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ _NOT_IN_IMAGE: Final = 500
 _NEXT_IMAGE: Final = frozenset({200, 209, _NOT_IN_IMAGE})
 #: INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED: no PTX will work.
 _NEXT_RUNG: Final = frozenset({218, 221, 222, 223})
-#: Refusals remembered; a process that keeps compiling what its driver refuses starts over.
-_MOST_REFUSED: Final = 1024
 
 
 class LoadedLibrary:
@@ -63,26 +61,21 @@ class Libraries:
         with self._lock, allow_during_capture():
             try:
                 library = self._library(image, scope)
-                call = cuda().cuLibraryGetKernel(library.handle, lowered.encode())
-                kernel = check("cuLibraryGetKernel", call)
+                kernel = call("cuLibraryGetKernel", library.handle, lowered.encode())
                 # The bindings would make it of the kernel at each launch; and a kernel goes to any context of a stream.
-                return library, kernel, check("cuKernelGetFunction", cuda().cuKernelGetFunction(kernel))
+                return library, kernel, call("cuKernelGetFunction", kernel)
             except DriverError as error:
                 raise self._refuse(error, image, lowered, capability) from error
 
     def _library(self, image: Image, scope: str) -> LoadedLibrary:
         library = self._libraries.get((scope, image.sha256))
         if library is None:
-            self._unload_unused()
-            call = cuda().cuLibraryLoadData(image.data, [], [], 0, [], [], 0)
-            library = LoadedLibrary(check("cuLibraryLoadData", call))
+            while self._unused:
+                cuda().cuLibraryUnload(self._unused.pop())
+            library = LoadedLibrary(call("cuLibraryLoadData", image.data, [], [], 0, [], [], 0))
             self._libraries[scope, image.sha256] = library
             finalize(library, self._unused.append, library.handle).atexit = False
         return library
-
-    def _unload_unused(self) -> None:
-        while self._unused:
-            cuda().cuLibraryUnload(self._unused.pop())
 
     def _refuse(self, error: DriverError, image: Image, lowered: str, capability: tuple[int, int]) -> Exception:
         if error.code not in _NEXT_IMAGE | _NEXT_RUNG:
@@ -91,9 +84,7 @@ class Libraries:
         if error.code == _NOT_IN_IMAGE:
             reason = f"the kernel is not in this image ({lowered})"
         else:
-            if len(self._refused) >= _MOST_REFUSED:
-                self._refused.clear()
-            self._refused[capability, image.sha256] = reason
+            remember(self._refused, (capability, image.sha256), reason)
         return ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG)
 
 
@@ -124,16 +115,13 @@ class Loaded(NamedTuple):
 
     def attribute(self, name: str) -> int:
         """Return an attribute of the kernel on its device, such as NUM_REGS."""
-        driver = cuda()
-        which = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-        call = driver.cuKernelGetAttribute(which, self.handle, driver.CUdevice(self.ordinal))
-        return int(check("cuKernelGetAttribute", call))
+        which = getattr(cuda().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+        return int(call("cuKernelGetAttribute", which, self.handle, cuda().CUdevice(self.ordinal)))
 
     def device_attribute(self, name: str) -> int:
         """Return an attribute of the kernel's device, such as MULTIPROCESSOR_COUNT."""
-        driver = cuda()
-        which = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return int(check("cuDeviceGetAttribute", driver.cuDeviceGetAttribute(which, driver.CUdevice(self.ordinal))))
+        which = getattr(cuda().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(call("cuDeviceGetAttribute", which, cuda().CUdevice(self.ordinal)))
 
     def allow(self, shape: Shape) -> None:
         """Opt in to what a shape needs: much shared memory, clusters that not every device takes.
@@ -158,11 +146,9 @@ class Loaded(NamedTuple):
         self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", wanted, f"{wanted} bytes of dynamic shared memory")
 
     def _set(self, name: str, value: int, what: str) -> None:
-        driver = cuda()
-        which = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+        which = getattr(cuda().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
         try:
-            call = driver.cuKernelSetAttribute(which, value, self.handle, driver.CUdevice(self.ordinal))
-            check("cuKernelSetAttribute", call)
+            call("cuKernelSetAttribute", which, value, self.handle, cuda().CUdevice(self.ordinal))
         except DriverError as error:
             raise LaunchError(f"{self.symbol.name}: {what}: {error}") from error
 

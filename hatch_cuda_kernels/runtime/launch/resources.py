@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.driver import check, cuda
+from hatch_cuda_kernels.driver import call, cuda
 from hatch_cuda_kernels.errors import DriverError
 
 if TYPE_CHECKING:
@@ -51,23 +51,21 @@ def occupancy_of(loaded: Loaded, shape: Shape) -> Occupancy:
     """Return how many blocks of a shape fit. Raises LaunchError or DriverError."""
     loaded.allow(shape)
     threads = shape.threads
-    call = cuda().cuOccupancyMaxActiveBlocksPerMultiprocessor(loaded.function, threads, shape.shared_mem)
-    blocks = int(check("cuOccupancyMaxActiveBlocksPerMultiprocessor", call))
+    blocks = int(call("cuOccupancyMaxActiveBlocksPerMultiprocessor", loaded.function, threads, shape.shared_mem))
     return Occupancy(blocks, blocks * threads / loaded.device_attribute("MAX_THREADS_PER_MULTIPROCESSOR"))
 
 
 def suggest_block_size(loaded: Loaded, shape: Shape, limit: int) -> int:
     """Return the block size that the driver suggests. Raises LaunchError or DriverError."""
     loaded.allow(shape)
-    call = cuda().cuOccupancyMaxPotentialBlockSize(loaded.function, None, shape.shared_mem, limit)
-    _, block = check("cuOccupancyMaxPotentialBlockSize", call)
+    _, block = call("cuOccupancyMaxPotentialBlockSize", loaded.function, None, shape.shared_mem, limit)
     return int(block)
 
 
 def explain_refusal(loaded: Loaded, shape: Shape, stream: int) -> str:
     """Return why a launch was refused in the current context, or nothing if no limit explains it."""
     found: list[str] = []
-    for look in (_block, _grid, _shared, _registers, _cluster, _cooperative):
+    for look in (_block, _shared, _registers, _cluster, _cooperative):
         with suppress(DriverError):  # a context that is broken answers nothing
             found += look(loaded, shape)
     with suppress(DriverError):
@@ -85,9 +83,6 @@ def _block(loaded: Loaded, shape: Shape) -> Iterator[str]:
         source = "by its __launch_bounds__ or registers: CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK"
         yield f"a block of {shape.threads} threads: this kernel takes at most {own} ({source})"
     yield from _sizes(loaded, shape.block, "block", "MAX_BLOCK_DIM")
-
-
-def _grid(loaded: Loaded, shape: Shape) -> Iterator[str]:
     yield from _sizes(loaded, shape.grid, "grid", "MAX_GRID_DIM")
 
 
@@ -124,8 +119,7 @@ def _cluster(loaded: Loaded, shape: Shape) -> Iterator[str]:
 
     size = shape.cluster[0] * shape.cluster[1] * shape.cluster[2]
     config = Configs(shape._replace(cluster=None))[None]  # the driver refuses to answer for one that is too large
-    call = cuda().cuOccupancyMaxPotentialClusterSize(loaded.function, config)
-    most = check("cuOccupancyMaxPotentialClusterSize", call)
+    most = call("cuOccupancyMaxPotentialClusterSize", loaded.function, config)
     if size > int(most):
         yield f"a cluster of {size} blocks: this kernel takes at most {most} (cuOccupancyMaxPotentialClusterSize)"
 
@@ -146,9 +140,9 @@ def _stream(stream: int) -> Iterator[str]:
         return
     driver = cuda()
     status, context = driver.cuStreamGetCtx(driver.CUstream(stream))[:2]
-    current = check("cuCtxGetCurrent", driver.cuCtxGetCurrent())
+    current = call("cuCtxGetCurrent")
     if int(status) != 0:
-        yield f"the stream {stream:#x} is none, or was destroyed (cuStreamGetCtx: {status.name})"
+        yield f"the stream {stream:#x} does not exist, or was destroyed (cuStreamGetCtx: {status.name})"
     elif int(context) != int(current):
         yield f"the stream {stream:#x} is of another context than the one the kernel is launched in (cuStreamGetCtx)"
 

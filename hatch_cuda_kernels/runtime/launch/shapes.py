@@ -12,7 +12,7 @@ from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.driver import cuda
+from hatch_cuda_kernels.driver import cuda, remember
 from hatch_cuda_kernels.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _attribute(name: str, layout: str, *values: int) -> bytes:
 
 
 def _sizes(kernel: str, value: Dim, what: str, least: int) -> tuple[int, int, int]:
-    """Return three sizes. Raises LaunchError unless they are one to three integers that the driver can be told."""
+    """Return three sizes. Raises LaunchError unless they are one to three integers that the driver accepts."""
     given = value if isinstance(value, tuple | list) else (value,)
     try:
         sizes = tuple(map(index, given))
@@ -168,7 +168,7 @@ def _sizes(kernel: str, value: Dim, what: str, least: int) -> tuple[int, int, in
         wanted = "positive integers" if least else "integers that are not negative"
         raise LaunchError(f"{kernel}: {what} must be one to three {wanted}, got {value!r}")
     if max(sizes) > _MOST:
-        raise LaunchError(f"{kernel}: {what} {value!r} has a size beyond 2**32 - 1, the most that CUDA can be told")
+        raise LaunchError(f"{kernel}: {what} {value!r} has a size beyond 2**32 - 1, the largest that CUDA accepts")
     x, y, z, *_ = (*sizes, 1, 1)
     return x, y, z
 
@@ -178,8 +178,6 @@ SIZES: Final = struct.Struct("7I4xQ")
 #: The same, attributes and their number. A field at a time it takes 10 us.
 _LAYOUT: Final = struct.Struct("7I4xQQI4x")
 _Memory: Final = ctypes.c_char * _LAYOUT.size
-#: Configurations kept for one shape; a program that keeps creating streams starts over.
-_MOST_STREAMS: Final = 64
 
 
 class Slot:
@@ -224,11 +222,9 @@ class Configs(dict[int | None, Any]):
         self._attributes = ctypes.create_string_buffer(attributes, len(attributes)) if attributes else None
 
     def __missing__(self, stream: int | None) -> Any:  # CUlaunchConfig
-        if len(self) >= _MOST_STREAMS:
-            self.clear()
         config = cuda().CUlaunchConfig()
         ctypes.memmove(config.getPtr(), self.pack(stream), _LAYOUT.size)
-        self[stream] = config
+        remember(self, stream, config, most=64)
         return config
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.driver import check, compute_capability, cuda, current_device, driver_library, on_device
+from hatch_cuda_kernels.driver import compute_capability, cuda, current_device, driver_library, failure, on_device
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import (
     MAP_BYTES,
@@ -34,6 +34,13 @@ class View(NamedTuple):
     dtype: str
     """As numpy and torch call it, such as ``float32`` and ``bfloat16``."""
     itemsize: int
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements follow each other, the last dimension first."""
+        wanted = _bytes(self.shape, None, self.itemsize)
+        sides = zip(self.shape, self.strides, wanted, strict=True)
+        return 0 in self.shape or all(extent == 1 or stride == next_to for extent, stride, next_to in sides)
 
 
 def view_of(array: Any) -> View:
@@ -160,21 +167,20 @@ def tensor_map(
             ordinal = current_device().ordinal
             found: list[Any] = []  # what must live as long as the address is used
             address = read_address(array, ordinal, found)
+            own_type = view.dtype if view.dtype in _TYPES else _BY_SIZE.get(view.itemsize, view.dtype)
             wanted = _MapRequest(
                 view, address, tuple(box), tuple(element_strides or (1,) * len(view.shape)),
-                data_type or _type_of(view), swizzle, interleave, l2_promotion, oob_fill,
+                data_type or own_type, swizzle, interleave, l2_promotion, oob_fill,
             )  # fmt: skip
             problems = [*_problems(wanted)]
             if problems:
                 raise ArgumentError(f"no tensor map of {wanted}: {'; '.join(problems)}")
-            _require_capability(ordinal)
+            capability = compute_capability(ordinal)
+            if capability < _LEAST_CAPABILITY:
+                raise LaunchError(f"device {ordinal} has compute capability {capability}, and TMA needs 9.0")
             return TensorMap(array, address, view.shape, _encode(wanted), str(wanted), found)
     except UnusableError as error:
         raise ArgumentError(f"no tensor map of {type(array).__qualname__}: {error}") from error
-
-
-def _type_of(view: View) -> str:
-    return view.dtype if view.dtype in _TYPES else _BY_SIZE.get(view.itemsize, view.dtype)
 
 
 def _problems(wanted: _MapRequest) -> Iterator[str]:
@@ -200,7 +206,7 @@ def _unknown_words(wanted: _MapRequest) -> Iterator[str]:
     }  # fmt: skip
     for name, (word, known) in words.items():
         if word not in known:
-            yield f"{name} {word!r} is none of {', '.join(map(repr, known))}"
+            yield f"{name} {word!r} is not one of {', '.join(map(repr, known))}"
     size = int("0" + "".join(filter(str.isdigit, wanted.data_type))) // 8
     if wanted.data_type in _TYPES and size != wanted.view.itemsize:
         yield f"data_type {wanted.data_type} has {size} bytes, the array's {wanted.view.dtype} {wanted.view.itemsize}"
@@ -209,7 +215,6 @@ def _unknown_words(wanted: _MapRequest) -> Iterator[str]:
 
 
 def _memory(wanted: _MapRequest) -> Iterator[str]:
-    """Yield what is wrong with where the elements are."""
     view, alignment = wanted.view, wanted.alignment
     if wanted.address == 0 or wanted.address % alignment:
         yield f"the address {wanted.address:#x} must be a multiple of {alignment}, and not null"
@@ -225,7 +230,6 @@ def _memory(wanted: _MapRequest) -> Iterator[str]:
 
 
 def _tile(wanted: _MapRequest) -> Iterator[str]:
-    """Yield what is wrong with the box and the order of its elements."""
     for sizes, what, most in ((wanted.box, "a box", _MOST_BOX), (wanted.steps, "an element stride", _MOST_STEP)):
         for size in sizes:
             if not 1 <= size <= most:
@@ -241,14 +245,7 @@ def _tile(wanted: _MapRequest) -> Iterator[str]:
         yield f"interleave 32B needs swizzle 32B, not {wanted.swizzle}"
 
 
-def _require_capability(ordinal: int) -> None:
-    capability = compute_capability(ordinal)
-    if capability < _LEAST_CAPABILITY:
-        raise LaunchError(f"device {ordinal} has no TMA: it has compute capability {capability}, and TMA needs 9.0")
-
-
 def _encode(wanted: _MapRequest) -> bytes:
-    """Return the 128 bytes that the driver makes. Raises DriverError."""
     rank = len(wanted.box)
     memory = ctypes.create_string_buffer(MAP_BYTES + _ALIGNMENT)
     at = ctypes.addressof(memory)
@@ -259,5 +256,6 @@ def _encode(wanted: _MapRequest) -> bytes:
         (ctypes.c_uint32 * rank)(*reversed(wanted.box)), (ctypes.c_uint32 * rank)(*reversed(wanted.steps)),
         _INTERLEAVES[wanted.interleave], _SWIZZLES[wanted.swizzle], _PROMOTIONS[wanted.promotion], _FILLS[wanted.fill],
     )  # fmt: skip
-    check("cuTensorMapEncodeTiled", (cuda().CUresult(status),))
+    if status:
+        raise failure("cuTensorMapEncodeTiled", cuda().CUresult(status))
     return ctypes.string_at(at, MAP_BYTES)

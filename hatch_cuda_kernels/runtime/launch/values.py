@@ -10,6 +10,8 @@ from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.driver import remember
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class _Format(NamedTuple):
-    """A format of IEEE 754's kind."""
-
     size: int
     mantissa: int
     """Bits."""
@@ -68,15 +68,6 @@ _NAMES_IN_FORMAT: Final = re.compile(r":[^:]*:")
 #: Of memory that means something else, or nothing, on a device.
 _OBJECTS: Final = "it holds addresses of Python's objects, which mean nothing on a device"
 _SWAPPED: Final = "its numbers have their bytes in the other order than a device's; convert it"
-#: Types in one table; a program that keeps making types starts over.
-_MOST_TYPES: Final = 256
-
-
-def remember_type(table: dict[type, Any], kind: type, value: Any) -> None:
-    """Keep what is known about a type, in a table of limited size."""
-    if len(table) >= _MOST_TYPES:
-        table.clear()
-    table[kind] = value
 
 
 class _Numbers(dict[type, "Callable[[Any], Any]"]):
@@ -84,7 +75,7 @@ class _Numbers(dict[type, "Callable[[Any], Any]"]):
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         reader = _reader_of(kind)
-        remember_type(self, kind, reader)
+        remember(self, kind, reader)
         return reader
 
 
@@ -227,7 +218,6 @@ def _objection(has_objects: bool, is_swapped: bool) -> str:
 
 
 def _members(arg: Any) -> list[Any] | None:
-    """Return the values of an object's fields, or None for anything but a dataclass or a tuple."""
     fields = getattr(arg, "__dataclass_fields__", None)
     if fields is not None:
         return [getattr(arg, name) for name in fields]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.driver import (
     add_by_context,
     allow_during_capture,
-    check,
+    call,
     cuda,
     current_context_id,
     current_device,
@@ -25,6 +26,7 @@ from hatch_cuda_kernels.runtime.launch.arrays import (
     stream_address,
 )
 from hatch_cuda_kernels.runtime.launch.elements import MASKED, UnusableError, is_masked, type_name
+from hatch_cuda_kernels.runtime.launch.tensor_maps import view_of
 from hatch_cuda_kernels.runtime.launch.values import objection_to
 
 if TYPE_CHECKING:
@@ -80,82 +82,54 @@ class GlobalVariable:
         on (default: the current one of the array's framework, else the default stream). Raises ArgumentError for an
         array of another size or that is not contiguous, DriverError.
         """
-        _copy_with(self.name, lambda: self._place()[1:], array, stream, into_variable=True)
+        self._copy(array, stream, into_variable=True)
 
     def copy_to(self, array: Any, stream: Any = None) -> None:  # as above
         """Copy the variable into an array of its size. What is said of ``copy_from`` holds here too."""
-        _copy_with(self.name, lambda: self._place()[1:], array, stream, into_variable=False)
+        self._copy(array, stream, into_variable=False)
 
     def _place(self) -> _VariablePlace:
         context_id = current_context_id()
         place = self._places.get(context_id)
         if place is None:
             loaded = self._load()
-            place = _VariablePlace(loaded, *_look_up(loaded, self.name, self._lowered(loaded)))
+            try:
+                with allow_during_capture():
+                    found = call("cuLibraryGetGlobal", loaded.library.handle, self._lowered(loaded).encode())
+            except DriverError as error:
+                if error.code == 500:  # CUDA_ERROR_NOT_FOUND
+                    raise KernelNotFoundError(self.name, repr(loaded.image), what="variable") from error
+                raise
+            place = _VariablePlace(loaded, *map(int, found))
             add_by_context(self._places, context_id, place)
         return place
 
-
-def _look_up(loaded: Loaded, name: str, lowered: str) -> tuple[int, int]:
-    """Return the address and size of a variable. Raises KernelNotFoundError if the image has none of this name."""
-    with allow_during_capture():
-        call = cuda().cuLibraryGetGlobal(loaded.library.handle, lowered.encode())
-    try:
-        address, size = check("cuLibraryGetGlobal", call)
-    except DriverError as error:
-        if error.code == 500:  # CUDA_ERROR_NOT_FOUND
-            raise KernelNotFoundError(name, repr(loaded.image), what="variable") from error
-        raise
-    return int(address), int(size)
+    def _copy(self, array: Any, stream: Any, *, into_variable: bool) -> None:
+        stated = None if stream is None else check_address(stream_address(stream))
+        found: list[Any] = []  # streams, and what must live until the copy is with the driver
+        try:
+            on_host = _is_host(array)
+            # None, too, where it does not matter which.
+            with on_device(None if on_host else family(array).device(array)):
+                _, address, size = self._place()
+                span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, found)
+                if span.size != size:
+                    raise ArgumentError(f"{self.name} has {size} bytes, the array that was passed has {span.size}")
+                target, origin = (address, span.address) if into_variable else (span.address, address)
+                kind = "DtoD" if not on_host else "HtoD" if into_variable else "DtoH"
+                on = cuda().CUstream(join(found, stated) or 0)
+                call(f"cuMemcpy{kind}Async", target, origin, size, on)
+                if on_host:
+                    call("cuStreamSynchronize", on)
+        except UnusableError as error:
+            raise ArgumentError(f"{self.name} is not copied with {type_name(array)}: {error}") from error
 
 
 class _Span(NamedTuple):
-    """The bytes of an array."""
-
     address: int
     size: int
-    on_host: bool
     keep: Any
     """What holds them."""
-
-
-def _copy_with(
-    name: str, place: Callable[[], tuple[int, int]], array: Any, stream: Any, *, into_variable: bool
-) -> None:
-    """Copy between a variable and an array of its size; see ``GlobalVariable.copy_from``.
-
-    ``place`` gives the variable's address and size in the current context.
-    """
-    stated = None if stream is None else check_address(stream_address(stream))
-    try:
-        _copy_between(name, place, array, stated, into_variable=into_variable)
-    except UnusableError as error:
-        raise ArgumentError(f"{name} is not copied with {type_name(array)}: {error}") from error
-
-
-def _copy_between(
-    name: str, place: Callable[[], tuple[int, int]], array: Any, stated: int | None, *, into_variable: bool
-) -> None:
-    on_host = _is_host(array)
-    device = None if on_host else family(array).device(array)  # None, too, where it does not matter which
-    found: list[Any] = []  # streams, and what must live until the copy is with the driver
-    with on_device(device):
-        address, size = place()
-        span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, found)
-        if span.size != size:
-            raise ArgumentError(f"{name} has {size} bytes, the array that was passed has {span.size}")
-        _copy(address, span, join(found, stated) or 0, into_variable=into_variable)
-
-
-def _copy(address: int, span: _Span, stream: int, *, into_variable: bool) -> None:
-    driver = cuda()
-    on = driver.CUstream(stream)
-    target, origin = (address, span.address) if into_variable else (span.address, address)
-    kind = "DtoD" if not span.on_host else "HtoD" if into_variable else "DtoH"
-    call = f"cuMemcpy{kind}Async"
-    check(call, getattr(driver, call)(target, origin, span.size, on))
-    if span.on_host:
-        check("cuStreamSynchronize", driver.cuStreamSynchronize(on))
 
 
 def _is_host(array: Any) -> bool:
@@ -180,27 +154,11 @@ def _host_span(array: Any, *, writable: bool) -> _Span:
         held = ctypes.create_string_buffer(view.tobytes(), view.nbytes)
     else:
         held = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B") if view.nbytes else view)
-    return _Span(ctypes.addressof(held), view.nbytes, True, held)
+    return _Span(ctypes.addressof(held), view.nbytes, held)
 
 
 def _device_span(array: Any, found: list[Any]) -> _Span:
-    """Return the bytes of an array on the current device."""
-    address = read_address(array, current_device().ordinal, found)
-    if is_tensor(array):
-        contiguous, size = array.is_contiguous(), array.numel() * array.element_size()
-    else:
-        contiguous, size = _extent(array.__cuda_array_interface__)
-    if not contiguous:
+    address, view = read_address(array, current_device().ordinal, found), view_of(array)
+    if not view.is_contiguous:
         raise ArgumentError("the array must be contiguous")
-    return _Span(address, size, False, array)
-
-
-def _extent(interface: dict[str, Any]) -> tuple[bool, int]:
-    """Return whether the elements follow each other, and their size in bytes."""
-    size = int(interface["typestr"][2:])
-    strides = interface.get("strides")
-    for length, stride in zip(reversed(interface["shape"]), reversed(strides or interface["shape"]), strict=True):
-        if strides and stride != size:
-            return False, 0
-        size *= length
-    return True, size
+    return _Span(address, prod(view.shape) * view.itemsize, array)

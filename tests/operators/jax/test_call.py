@@ -178,8 +178,8 @@ def test_a_bad_grid(jax, make):
             "saxpy has no parameter 'z'; its parameters are float* y, const float* x, unsigned int n",
         ),
         ({"out": {"x": "y", "y": "x"}}, "x of saxpy is const float*, which the kernel cannot write to"),
-        ({"out": {"y": "x"}, "aliases": {"n": "y"}}, "aliases of saxpy: 'n' is none of the arrays it takes: x"),
-        ({"out": {"y": "x"}, "aliases": {"x": "n"}}, "aliases of saxpy: 'n' is none of its outputs: y"),
+        ({"out": {"y": "x"}, "aliases": {"n": "y"}}, "aliases of saxpy: 'n' is not one of its arrays: x"),
+        ({"out": {"y": "x"}, "aliases": {"x": "n"}}, "aliases of saxpy: 'n' is not one of its outputs: y"),
         ({"out": {"y": "x"}, "vmap": "w"}, "vmap of saxpy must be 'sequential', 'y' or 'z', not 'w'"),
     ],
 )
@@ -193,7 +193,7 @@ def test_declarations_are_checked(make, declared, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ("z", r"out\['y'\] of saxpy is 'z', which is none of its arrays"),
+        ("z", r"out\['y'\] of saxpy is 'z', not one of its arrays"),
         (lambda _: 3, r"out\['y'\] of saxpy must be the name of an array, a jax.ShapeDtypeStruct, or a function"),
         (np.zeros(3), r"out\['y'\] of saxpy is float\*, got float64\[3\]"),
     ],

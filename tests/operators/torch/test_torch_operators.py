@@ -79,7 +79,7 @@ def test_the_schema_follows_from_the_signature(make, kernels, declarations, argu
     [
         ("float* y, ns::Params p", "torch has no type for ns::Params p, which is passed by value"),
         ("int n", "it takes no tensor, and torch takes an operator's device from its tensors"),
-        ("float* y,  n", "its store does not tell the type of n; build it again"),
+        ("float* y,  n", "the store does not record the type of n; build it again"),
     ],
 )
 def test_what_torch_has_no_type_for_is_left_out(make, kernels, declarations, reason):
