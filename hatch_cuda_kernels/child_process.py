@@ -1,7 +1,7 @@
-"""A child process that answers calls: pickled calls go in through its standard input, results come out.
+"""A child process that answers calls: pickled calls arrive at its standard input, and it writes pickled results.
 
-Not concurrent.futures.ProcessPoolExecutor: its workers run the caller's main module again, and there one death costs
-every call its result.
+This is not concurrent.futures.ProcessPoolExecutor, whose workers run the caller's main module again, and where the
+death of one costs every call its result.
 """
 
 from __future__ import annotations

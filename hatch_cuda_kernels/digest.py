@@ -1,4 +1,4 @@
-"""sha256 without loading OpenSSL, where the interpreter has its own: that load is a measurable part of a cold start."""
+"""sha256 without OpenSSL, if the interpreter has its own: loading OpenSSL is a measurable part of a cold start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doors of folders: an import of a name loads the module that has it, and no other."""
+"""The doors of folders: importing a name loads the module that defines it, and no other."""
 
 from __future__ import annotations
 

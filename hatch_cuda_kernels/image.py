@@ -1,7 +1,6 @@
-"""Images and what is said of them: one loadable blob, the kernels in it, and a candidate for a device.
+"""Images and what describes them: one loadable blob, the kernels in it, and a candidate for a device.
 
-These are named tuples because a process that only loads a kernel pays for making the classes: a dataclass takes half a
-millisecond each.
+These are named tuples, because a dataclass would take half a millisecond each in a process that only loads a kernel.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The store of a package: the object through which you load and launch its kernels.
 
-Methods import what they need themselves: the driver starts first, and Python imports meanwhile.
+Each method imports what it needs, so that the driver starts first, and Python imports meanwhile.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Parameters as C++ declares them: what launches check, and what calls of other frameworks are derived from.
+"""Parameters as C++ declares them: launches check them, and calls of other frameworks are derived from them.
 
-A type is text as the build's compiler knows it: expanded, with ``const`` in front, such as ``const float*``,
+A type is text as the build's compiler gives it: expanded, with ``const`` in front, such as ``const float*``,
 ``long long`` or ``ns::Params``. PTX's word for the parameter says what it takes in the buffer.
 """
 

@@ -1,4 +1,4 @@
-"""What a terminal gets: text from elsewhere made harmless, colours where they are wanted, lines and tables that fit."""
+"""Text for a terminal: harmless if it comes from elsewhere, coloured if wanted, in lines and tables that fit."""
 
 from __future__ import annotations
 

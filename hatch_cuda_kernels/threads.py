@@ -1,7 +1,7 @@
 """Threads for work that nothing can interrupt, such as a compile: neither Ctrl-C nor Python's exit waits for it.
 
-They are daemon threads. Python's own exit copes with those, but the C library then destroys what a compiler still uses,
-and the process would crash; so while one works, the process ends before that.
+They are daemon threads. Python's own exit copes with them, but the C library then destroys what a compiler still uses,
+which would crash the process. So while one of them works, the process ends before that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""The cache: memory, then read-only site folders, then this user's own folder. The environment says where.
+"""The cache: memory, then read-only site folders, then this user's own folder, as the environment states; and notes.
 
-``get`` never raises for what it finds on disk, and ``put`` never for what the disk does: damage is a miss, and without
-a usable place images live in the memory of this process. Each kind of trouble is reported once.
+``get`` raises nothing for what it finds on disk, and ``put`` nothing for what the disk does: damage is a miss, and
+without a usable place images stay in the memory of this process. Each kind of trouble is reported once.
+
+Notes are facts about this machine, as JSON beside the entries. A note holds the states of the files that it depends on,
+so that a reader can see whether it still holds. A missing note is made again.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """Folders as the cache needs them: opened once, checked for their owners, and never left through a symbolic link.
 
-What is in an open folder is reached from there by name, so renaming a folder meanwhile changes nothing. Where the
-system cannot do that (Windows), the same methods join paths. On Windows, renames and reads fail for a moment with a
-sharing violation while another process, such as a virus scanner, has a file open, and paths beyond 260 characters need
-a prefix (Microsoft: "Naming Files, Paths, and Namespaces").
+What is in an open folder is reached from there by name, so renaming a folder meanwhile changes nothing. If the system
+cannot do that (Windows), the same methods join paths. On Windows, renames and reads fail for a moment with a sharing
+violation while another process, such as a virus scanner, has a file open, and paths beyond 260 characters need a prefix
+(Microsoft: "Naming Files, Paths, and Namespaces").
 
-Nothing is read from, or written to, a place where another user could have put something: whoever fills a cache decides
-which code runs. ``check`` says who owns a folder or file, and who else may write to it. It takes the state of an open
-descriptor, so the answer holds for what is read through it. ``check_way`` says who could put another folder in place of
-the whole cache. Files are always new, private to their owner; nothing is written into a file that was there
-before.
+Nothing is read from, or written to, a place where another user could have put something, because what is in a cache
+decides which code runs. ``check`` says who owns a folder or file, and who else may write to it. It takes the state of
+an open descriptor, so the answer holds for what is read through it. ``check_way`` says who could replace the whole
+cache by another folder. Files are always new and private to their owner; nothing is written into an existing file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What changes a folder of entries: publish, remove, set aside, sweep, and keep the folder below its cap.
+"""What changes a folder of entries: publish, remove, set aside, sweep, keep below the cap; one compile for each key.
 
-Publishing, removing and setting aside take one step each, as readers see it.
+Publishing, removing and setting aside take one step each, as readers see it. Of all threads and processes that want one
+key, the first compiles it, and the others use its result or its error. Locks between processes are in files; the system
+releases them when their holder dies.
 """
 
 from __future__ import annotations

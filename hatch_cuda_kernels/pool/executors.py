@@ -1,7 +1,8 @@
 """Where compiles run: an executor by its name, from an option or the environment, opened for one build.
 
 There are worker processes on this machine, as many as it has cores and free memory for, and the workers of a Dask
-cluster, through the executor that ``distributed`` offers.
+cluster, through the executor that ``distributed`` offers. A job travels to them as a task, which states the tools that
+a worker must have to give the same images.
 """
 
 from __future__ import annotations

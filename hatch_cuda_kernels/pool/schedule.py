@@ -1,9 +1,14 @@
 """Run compile jobs on an executor, longest first, and hand out results as they come.
 
 A job whose process died is compiled once more. Of several builds with one disk cache, the first to come compiles a job,
-and the others take its result. Nothing is locked but by a compile that runs, until its images are in the cache, and no
-build waits while it holds a lock: a job that another build compiles is put off. So builds that want the same images in
-different orders share the work, and one that is killed, or interrupted, keeps no other from going on.
+and the others take its result. Only a compile that runs holds a lock, until its images are in the cache, and no build
+waits while it holds one: a job that another build compiles is put off. So builds that want the same images in different
+orders share the work, and a build that is killed or interrupted does not stop the others.
+
+Workers precompile headers for jobs that begin alike, if that pays. A precompiled header serves the compiles of one
+process for one architecture with the same flags. Making one takes longer than reading the headers, beginning with it
+takes nearly nothing, and what is compiled after it takes longer than otherwise, because NVRTC takes new memory for each
+compile.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from itertools import groupby, islice
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.compiler import (
@@ -59,7 +64,7 @@ from hatch_cuda_kernels.threads import TICK_SECONDS, interruptible
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from concurrent.futures import Executor
-    from typing import TypeAlias
+    from typing import TypeAlias, Unpack
 
     from hatch_cuda_kernels.cache import DiskCache, Entry, Failure
     from hatch_cuda_kernels.compiler import Job
@@ -68,7 +73,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.pool.executors import Answer, Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
-    Follow: TypeAlias = Callable[[Job, Compiled], Iterable[Job]]
     from collections.abc import Iterator
 
     from hatch_cuda_kernels.compiler import Job
@@ -277,17 +281,27 @@ def estimate_seconds(job: Job) -> float:
     return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters
 
 
-def compile_on(  # noqa: PLR0913 - how a build compiles
+class How(TypedDict, total=False):
+    """How jobs are compiled."""
+
+    cost: Callable[[Job], float]
+    """Estimates the seconds that a job takes."""
+    follow: Callable[[Job, Compiled], Iterable[Job]]
+    """Gives the jobs that can begin once one has given its result, and been handed out."""
+    needed: Tools
+    """The tools that all jobs need, by default those of the first ones."""
+    turns: Turns
+    """Puts off jobs that others compile until these have; who receives an outcome ends its turn."""
+    warn: Callable[[str], None]
+
+
+def compile_on(
     executor: Executor | str,
     jobs: Sequence[Job],
     *,
     workers: int | None = None,
     followers: int = 0,
-    cost: Callable[[Job], float] = estimate_seconds,
-    follow: Follow | None = None,
-    needed: Tools | None = None,
-    turns: Turns | None = None,
-    warn: Callable[[str], None] | None = None,
+    **how: Unpack[How],
 ) -> Outcomes:
     """Do the same as ``compile_all`` on an executor that is opened by its name, and ended with the last job.
 
@@ -296,13 +310,12 @@ def compile_on(  # noqa: PLR0913 - how a build compiles
     Raises, in place of yielding it, what would end every job alike: ToolchainError, or BrokenExecutor, CancelledError
     or BuildError of an executor that stopped working.
     """
+    cost, warn = how.get("cost", estimate_seconds), how.get("warn", lambda _: None)
     costs = [0.0 if isinstance(job, FinishJob) else cost(job) for job in jobs] + [0.0] * followers
-    tell = warn or (lambda _: None)
-    local = partial(local_executor, costs, workers)
-    needed = needed or needed_tools(jobs)
+    needed = how["needed"] = how.get("needed") or needed_tools(jobs)
     with (
-        open_executor(executor, needed, local=local, warn=tell) as opened,
-        closing(compile_all(jobs, opened, cost=cost, follow=follow, needed=needed, turns=turns, warn=warn)) as outcomes,
+        open_executor(executor, needed, local=partial(local_executor, costs, workers), warn=warn) as opened,
+        closing(compile_all(jobs, opened, **how)) as outcomes,
     ):
         for job, outcome in outcomes:
             if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
@@ -310,30 +323,21 @@ def compile_on(  # noqa: PLR0913 - how a build compiles
             yield job, outcome
 
 
-def compile_all(
-    jobs: Sequence[Job],
-    executor: Executor,
-    *,
-    cost: Callable[[Job], float] = estimate_seconds,
-    follow: Follow | None = None,
-    needed: Tools | None = None,
-    turns: Turns | None = None,
-    warn: Callable[[str], None] | None = None,
-) -> Outcomes:
+def compile_all(jobs: Sequence[Job], executor: Executor, **how: Unpack[How]) -> Outcomes:
     """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
 
-    ``follow`` gives the jobs that can begin once one has given its result, and been handed out; ``needed`` says which
-    tools all of them need, by default those of the first jobs. A failing job does not stop the others: all failures of
-    a run are reported together. Jobs whose worker process died are compiled again, after the others and one at a time;
-    ``warn`` gets a message about that once. With ``turns``, jobs that others compile are put off until these have; who
-    receives an outcome ends its turn. On KeyboardInterrupt, or when the caller closes the generator, what has not begun
-    is cancelled.
+    A failing job does not stop the others: all failures of a run are reported together. Jobs whose worker process died
+    are compiled again, after the others and one at a time; ``warn`` gets a message about that once. On
+    KeyboardInterrupt, or when the caller closes the generator, what has not begun is cancelled.
     """
-    needed = needed or needed_tools(jobs)
+    follow, turns, warn = how.get("follow"), how.get("turns"), how.get("warn")
     lost: list[LostJob] = []
-    preambles = _preambles(jobs, executor)
-    run = partial(_run, executor=executor, needed=needed)
-    ordered = _in_order(jobs, cost, preambles)
+    preambles: dict[int, Preamble] = {}
+    if isinstance(executor, WorkerExecutor):
+        executor.start_workers(len(jobs))  # Python starts there meanwhile
+        preambles = choose_preambles(jobs, executor.max_workers)
+    run = partial(_run, executor=executor, needed=how.get("needed") or needed_tools(jobs))
+    ordered = _in_order(jobs, how.get("cost", estimate_seconds), preambles)
     with closing(run(ordered, follow=follow, preambles=preambles, turns=turns)) as outcomes:
         for job, outcome in outcomes:
             if isinstance(outcome, ChildDiedError):
@@ -356,15 +360,6 @@ def compile_all(
                 yield known.job, known.outcome(outcome)
 
 
-def _preambles(jobs: Sequence[Job], executor: Executor) -> dict[int, Preamble]:
-    """Return what jobs begin with in worker processes of this package, by their ``id``."""
-    if not isinstance(executor, WorkerExecutor):
-        return {}
-
-    executor.start_workers(len(jobs))  # Python starts there meanwhile
-    return choose_preambles(jobs, executor.max_workers)
-
-
 def _in_order(jobs: Sequence[Job], cost: Callable[[Job], float], preambles: Mapping[int, Preamble]) -> list[Job]:
     """Return jobs longest first; those that begin alike come together, where the longest of them does."""
     alike: dict[object, list[Job]] = {}
@@ -378,7 +373,7 @@ def _run(
     *,
     executor: Executor,
     needed: dict[str, str],
-    follow: Follow | None,
+    follow: Callable[[Job, Compiled], Iterable[Job]] | None,
     preambles: Mapping[int, Preamble],
     turns: Turns | None,
 ) -> Outcomes:

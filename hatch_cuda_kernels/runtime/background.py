@@ -1,4 +1,4 @@
-"""Work in advance or in the background: warm-up, exact compiles, kernels for coroutines."""
+"""Work in advance or in the background: warm-up, compiles for the next process, kernels for coroutines."""
 
 from __future__ import annotations
 

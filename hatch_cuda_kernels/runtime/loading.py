@@ -1,4 +1,4 @@
-"""The kernels of a store that are in use: each loaded once per context, however many threads ask."""
+"""The kernels of a store that are in use: each is loaded once per context, however many threads ask for it."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""XLA's way into a kernel: the function that it calls with a call frame, and that launches.
+"""The function that XLA calls with a call frame, and that launches a kernel.
 
-It is generated for the order of the kernel's parameters, because XLA waits for it: what is known when a call is traced
-is looked up by the call's text, and only addresses are read from the frame. What is not usual goes to ``otherwise``:
-the first call of a text or on a stream, the question for metadata, errors. All LookupErrors come before the launch.
+It is generated for the order of the kernel's parameters, because XLA waits for it. It looks up what is known since the
+call was traced by the call's text, and reads only addresses from the frame. Unusual cases go to ``otherwise``: the
+first call of a text or on a stream, the question for metadata, errors. All LookupErrors come before the launch.
 
-What a call knows when it is traced, the launch's shape and the numbers passed by value, is a text that XLA keeps: the
-one attribute of a call. XLA's own scalar attributes lack float16 and half of uint64, and a handler would decode each of
-them at each call; a text is compared with those it has met. It holds nothing of this process, because compiled programs
-are kept on disk, too.
+A call's text states what is known when it is traced: the launch's shape and the numbers passed by value. XLA keeps it
+as the call's one attribute. XLA's own scalar attributes lack float16 and half of uint64, and a handler would decode
+each of them at each call, while it compares a text with those it has met. The text holds nothing of this process,
+because compiled programs are also kept on disk.
 
-A call in progress has a slot to write to. Slots are kept by thread, and so is Python's state of the thread: Python did
-not start XLA's threads, and to make and destroy their state at each call would take 13 us, thirty times as long as to
-enter.
+A call in progress writes to a slot. Slots are kept by thread, and so is Python's state of the thread: Python did not
+start XLA's threads, and making and destroying their state at each call would take 13 us, thirty times as long as
+entering.
 
 The structs are the part of XLA's FFI that this uses, from ``xla/ffi/api/c_api.h``, which jaxlib ships. Their layout is
 the same from API 0.1 (jaxlib 0.6) to 0.5 (0.12). XLA takes handlers of older versions, so this one states 0.1.

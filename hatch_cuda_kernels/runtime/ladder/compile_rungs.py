@@ -1,7 +1,7 @@
 """Rungs 4 and 5: a compile of the shipped source, and prebuilt PTX or LTO-IR finished to a CUBIN.
 
-With the last, no driver is too old for PTX. ptxas gives the code that a driver would. nvJitLink takes PTX as
-relocatable code, which is slower. Each compile is logged, with the reason, the time it took, and how to avoid it.
+With rung 5, no driver is too old for PTX. ptxas gives the code that a driver would. nvJitLink takes PTX as relocatable
+code, which is slower. Each compile is logged, with the reason, the time it took, and how to avoid it.
 """
 
 from __future__ import annotations

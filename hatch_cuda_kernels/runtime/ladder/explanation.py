@@ -1,4 +1,4 @@
-"""The explanation of a choice: every candidate with its reason, and the chosen one."""
+"""Why a kernel gets an image: every candidate with its reason, and the chosen one."""
 
 from __future__ import annotations
 

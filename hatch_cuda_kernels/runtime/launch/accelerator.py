@@ -1,6 +1,6 @@
 """The optional accelerator: launch functions in C, in another distribution (see ``accelerator/``).
 
-Nothing depends on it: Python does the same where it is not installed or does not fit.
+Nothing depends on it: Python does the same if it is not installed or does not fit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A kernel's parameters: how arguments are read, checked and laid out in the parameter buffer.
 
-A launch packs by ``struct``, which checks the range of numbers (see ``codegen``). What it rejects is converted here
-once more, for the message. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
+A launch packs with ``struct``, which checks the range of numbers (see ``codegen``). What that rejects is converted here
+again, for the message. Layout: CUDA C++ Programming Guide, "Driver API, kernel execution".
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Launch functions, generated for a signature: every tenth of a microsecond counts.
+"""Launch functions, generated for a signature, because every tenth of a microsecond counts.
 
-Where the accelerator is installed, functions in C take its place (see ``bind_in_c``); they do what these do.
+If the accelerator is installed, functions in C replace them and do the same (see ``bind_in_c``).
 
-What is not usual goes to ``otherwise``, which does everything with care: other contexts and devices, arguments that
-convert in a slower way, and errors that explain (see ``Launch.in_full``). What a launch found while it read its
-arguments, such as streams, lives until the launch returns.
+Unusual cases go to ``otherwise``, which handles all of them: other contexts and devices, arguments that take longer to
+convert, and errors that explain (see ``Launch.in_full``). What a launch found while it read its arguments, such as
+streams, lives until the launch returns.
 """
 
 from __future__ import annotations

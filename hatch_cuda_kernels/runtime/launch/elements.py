@@ -1,4 +1,4 @@
-"""The elements of arrays, as array libraries call them, and what a pointer of a kernel takes of them."""
+"""The elements of arrays, as array libraries call them, and which of them a kernel's pointer takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A kernel of a store. Launches check their arguments and go to the device and the stream of the arrays."""
+"""A kernel of a store, and its launches: by a function for a shape and a stream, or for arguments that are bound once.
+
+Launches check their arguments and go to the device and the stream of the arrays. The generated function (see
+``codegen``) does the usual part of a ``Launch`` in a tenth of the time.
+"""
 
 from __future__ import annotations
 

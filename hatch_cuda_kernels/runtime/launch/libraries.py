@@ -1,7 +1,7 @@
 """The driver's libraries in this process: the images that it loaded, their kernels in a context, and those it refused.
 
-An image counts as loaded only when its kernel handle was obtained: ``cuLibraryLoadData`` succeeds for images that
-cannot run, because loading is lazy; ``cuLibraryGetKernel`` then says 209 or 222 (seen on driver 580.159).
+An image counts as loaded once the driver has returned the kernel's handle. Loading is lazy, so ``cuLibraryLoadData``
+succeeds for images that cannot run; ``cuLibraryGetKernel`` then returns 209 or 222 (seen with driver 580.159).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a launch states besides its arguments: grid, block, shared memory, and the launch attributes of the driver.
 
-The driver is given them as a CUlaunchConfig, and the arguments in a slot; both are packed as cuda.h lays them out.
+The driver takes them as a CUlaunchConfig, and the arguments in a slot; both are packed as cuda.h lays them out.
 """
 
 from __future__ import annotations

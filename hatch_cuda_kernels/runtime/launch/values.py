@@ -1,4 +1,4 @@
-"""From a Python object to the value of a number or a struct parameter, which struct then packs and range-checks."""
+"""The value of a number or a struct parameter from a Python object; struct then packs it and checks its range."""
 
 from __future__ import annotations
 
