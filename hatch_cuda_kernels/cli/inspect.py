@@ -89,6 +89,6 @@ def _totals(data: dict[str, Any], package: str, size: int) -> str:
     images = [image for module in data["modules"].values() for image in module["images"]]
     raw, packed = (sum(image[name] for image in images) for name in ("bytes", "packed"))
     whole = "the wheel's" if package.endswith(".whl") else "all files'"
-    share = f", {packed / size * 100:.0f} % of {whole} {size:,}" if size else ""
+    share = f", {packed / size * 100:.0f} % of {whole} {size:,} bytes" if size else ""
     counts = f"{count_text(len(images), 'image')} of {count_text(len(data['modules']), 'module')}"
     return f"{counts}: {raw:,} bytes, packed {packed:,}{share}"

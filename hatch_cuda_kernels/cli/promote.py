@@ -86,7 +86,7 @@ def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
         reason = "not prebuilt for it" if miss.listed else "not listed"
         show_note(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}")
     if not misses:
-        show_note(f"nothing was compiled here for {args.package} beyond what it has prebuilt")
+        show_note(f"nothing to add: no other kernel of {args.package} was compiled on this machine")
     if promotion is not None:
         for problem in promotion.refused:
             show_note(f"not promoted: {problem}")

@@ -9,6 +9,7 @@ The checks find what is promised and missing, and what is damaged.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
 def _lines(verification: Verification, package: str) -> Iterator[str]:
     """Yield one line for each check, its problems below it, and the verdict."""
     for check, outcome in verification.results.items():
-        looked_at = outcome.skipped or f"{outcome.checked:,} {outcome.what}"
+        what = re.sub(r"s\b", "", outcome.what, count=1) if outcome.checked == 1 else outcome.what
+        looked_at = outcome.skipped or f"{outcome.checked:,} {what}"
         found = f", {_count(outcome.problems)}" if outcome.problems else ""
         yield f"{outcome.state:8} {check:14} {looked_at}{found}"
         for problem in outcome.problems:

@@ -179,7 +179,7 @@ def _refuse_inside(root: Path) -> None:
         if _is_project(folder):
             raise InputError(
                 f"this folder is part of the project in {os.path.relpath(folder, root)} ({folder})\n"
-                f"  to fix: run init there; for another project, in this folder, name it: init --name {root.name}"
+                f"  to fix: run init there, or name a separate project for this folder: init --name {root.name}"
             )
 
 

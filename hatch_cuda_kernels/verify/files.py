@@ -401,7 +401,7 @@ def check_sources(subject: Subject) -> Outcome:
     """Check that every module's shipped source and headers are those its images were compiled from."""
     found = ((message, index.module) for index in subject.modules for message in _source_problems(subject, index))
     count = len({subject.reader.source_root(index.module) / name for index in subject.modules for name in index.files})
-    return Outcome.of(count, "shipped sources and headers", [*common_problems(found)])
+    return Outcome.of(count, "shipped files", [*common_problems(found)])
 
 
 def _source_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:

@@ -100,7 +100,7 @@ def check_assembly(subject: Subject) -> Outcome:
     try:
         version = nvjitlink_version()
     except ToolchainError as error:
-        return Outcome.of(0, "assemblies", [Problem(f"assembly cannot be checked: {error.message}", error.fix)])
+        return Outcome.of(0, "runs of nvJitLink", [Problem(f"assembly cannot be checked: {error.message}", error.fix)])
     supports = subject.supports
     devices = supports.devices if supports is not None else ()
     jobs, problems = [], []
@@ -119,7 +119,7 @@ def check_assembly(subject: Subject) -> Outcome:
         jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
     with ThreadPoolExecutor(default_workers()) as executor:  # nvJitLink runs without the GIL
         problems += [problem for found in executor.map(_assemble, jobs) for problem in found]
-    return Outcome.of(len(jobs), f"assemblies by nvJitLink {version_text(version)}", problems)
+    return Outcome.of(len(jobs), f"runs of nvJitLink {version_text(version)}", problems)
 
 
 def targets(arch: SmArch, devices: Sequence[ComputeCapability], release: tuple[int, int]) -> tuple[SmArch, ...]:

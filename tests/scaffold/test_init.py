@@ -293,7 +293,7 @@ def test_a_folder_of_a_project_is_none(files, root, init, monkeypatch):
     (problem,) = told["problems"]
     assert problem.splitlines() == [
         f"this folder is part of the project in ../.. ({root})",
-        "  to fix: run init there; for another project, in this folder, name it: init --name kernels",
+        "  to fix: run init there, or name a separate project for this folder: init --name kernels",
     ]
     assert tree(root) == before
     assert init("--name", "other")[0] == 0
