@@ -171,7 +171,9 @@ def nvrtc(closure: DeviceSource, expressions: tuple[str, ...]) -> RawResult:
 def texts(cubin: bytes) -> dict[str, bytes]:
     """Return the instructions of each kernel and function, by demangled name."""
     elf = read_elf(cubin)
-    found = {section.name[6:]: elf.content(section) for section in elf.sections if section.name.startswith(".text.")}
+    found = {
+        section.name[6:]: elf.content(section.name) for section in elf.sections if section.name.startswith(".text.")
+    }
     names = subprocess.run(["c++filt"], input="\n".join(found), capture_output=True, text=True, check=True).stdout
     return {plain(name): code for name, code in zip(names.splitlines(), found.values(), strict=False)}
 

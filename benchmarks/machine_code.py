@@ -15,7 +15,7 @@ _OFFSET, _BANK, _ADDRESSES = 0x3FFF << 40, 0x1F << 54, 4 << 54
 def code(cubin: bytes) -> dict[str, bytes]:
     """Return the machine code of each function of a CUBIN."""
     elf = read_elf(cubin)
-    return {section.name: elf.content(section) for section in elf.sections if section.name.startswith(".text.")}
+    return {section.name: elf.content(section.name) for section in elf.sections if section.name.startswith(".text.")}
 
 
 def difference(cubin: bytes, own: bytes) -> Literal["", "addresses", "code"]:

@@ -8,13 +8,14 @@ places these are was found by 3,520 declarations given to both (``tests/compiler
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp import SourceFile, is_literal, lex_with_places, parse_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from hatch_cuda_kernels.compiler.job import Program
 
@@ -86,17 +87,15 @@ _ADVICE: Final[dict[str, Callable[[str], str]]] = {
 
 def telling_flags(flags: Iterable[str]) -> tuple[str, ...]:
     """Return flags as NVRTC gets them: those that would hide what it ignores are left to ``shown_log``."""
-    kept = (flag for flag in flags if flag not in _QUIET | _UNNUMBERED and not flag.startswith(_BRIEF))
-    return tuple(filter(None, map(_without_ours, kept)))
-
-
-def _without_ours(flag: str) -> str:
-    """Return a flag, without the numbers that have to be told if it suppresses some; empty where none is left."""
-    if not flag.startswith(_SUPPRESS):
-        return flag
-    name, _, numbers = flag.partition("=")
-    kept = ",".join(number for number in numbers.split(",") if number.lstrip("0") not in _NUMBERS)
-    return f"{name}={kept}" if kept else ""
+    kept = []
+    for flag in flags:
+        if flag.startswith(_SUPPRESS):
+            name, _, numbers = flag.partition("=")
+            others = ",".join(number for number in numbers.split(",") if number.lstrip("0") not in _NUMBERS)
+            kept += [f"{name}={others}"] if others else []
+        elif flag not in _QUIET | _UNNUMBERED and not flag.startswith(_BRIEF):
+            kept.append(flag)
+    return tuple(kept)
 
 
 def telling_text(text: str) -> str:
@@ -134,13 +133,13 @@ def judged_log(log: str, program: Program, define: Iterable[str]) -> str:
     if "attribute" not in log and "unrecognized #pragma" not in log:
         return log
     texts = _Texts(program, define)
-    return _MESSAGE.sub(lambda found: _judged(found, texts), log)
 
+    def judged(found: re.Match[str]) -> str:
+        place = texts.place(found["file"], int(found["line"]), *found["rest"].split("\n")[:2])
+        fault = _fault(found["text"], place, texts) if place is not None else ""
+        return f"{found['file']}({found['line']}): error: {fault}\n{found['rest']}" if fault else found[0]
 
-def _judged(found: re.Match[str], texts: _Texts) -> str:
-    place = texts.place(found["file"], int(found["line"]), *found["rest"].split("\n")[:2])
-    fault = _fault(found["text"], place, texts) if place is not None else ""
-    return f"{found['file']}({found['line']}): error: {fault}\n{found['rest']}" if fault else found[0]
+    return _MESSAGE.sub(judged, log)
 
 
 def _fault(message: str, place: _Surroundings, texts: _Texts) -> str:
@@ -170,7 +169,6 @@ class _Surroundings(NamedTuple):
 
 
 def _unknown_layout(name: str, place: _Surroundings, texts: _Texts) -> str:
-    """Return an attribute that NVRTC does not know, if it decides a layout where it stands; else an empty text."""
     space, _, plain = name.rpartition("::")
     plain = plain.strip("_")
     opened = _OPEN.search(place.before)
@@ -192,7 +190,9 @@ def _layout_behind(name: str | None, place: _Surroundings, texts: _Texts) -> str
         return _layout_of(texts.words_of(place.word)) if "}" in texts.words_of(place.word) else ""
     tail = place.before[start + 1 :] + place.behind
     end = 0
-    while found := _GNU.match(tail, end) or _macro_use(tail, end, texts):
+    while (found := _GNU.match(tail, end) or _MACRO_USE.match(tail, end)) and (
+        found.re is _GNU or texts.is_attribute(found[1])
+    ):
         end = found.end()
     if end <= len(place.before) - start - 1 or not _DECLARED.match(tail, end):
         return ""
@@ -200,42 +200,31 @@ def _layout_behind(name: str | None, place: _Surroundings, texts: _Texts) -> str
     return _layout_of([name] if name else [*words, *chain.from_iterable(map(texts.words_of, words))])
 
 
-def _macro_use(tail: str, start: int, texts: _Texts) -> re.Match[str] | None:
-    found = _MACRO_USE.match(tail, start)
-    return found if found is not None and texts.is_attribute(found[1]) else None
-
-
 def _layout_of(words: Iterable[str]) -> str:
     return next((word for word in words if word == "__align__" or word.strip("_") in _LAYOUT), "")
 
 
 class _Texts:
-    """A program's files, and what their macros stand for."""
-
     def __init__(self, program: Program, define: Iterable[str]) -> None:
         self._files: Final = {program.name: program.source, **dict(program.headers)}
         self._define: Final = frozenset(define)
-        self._macros: dict[str, list[str]] | None = None
 
     def place(self, file: str, line: int, excerpt: str = "", mark: str = "") -> _Surroundings | None:
         """Return where the mark of a message stands; None if its line is in no file that is known here."""
         written = excerpt.removeprefix("  ")
-        found = next(
-            ((text, at) for text, at in self._lines(file, line, written) if text[at:].startswith(written)), None
-        )
-        if found is None or not mark.endswith("^"):
+        if not mark.endswith("^"):
             return None
-        text, start = found
         column = len(written.encode()[: len(mark) - 3].decode(errors="ignore"))  # NVRTC counts bytes
+        text = self._files.get(file, "")
+        start = sum(len(each) + 1 for each in text.split("\n")[: line - 1])
+        if file not in self._files or not text.startswith(written, start):  # by ``#line``, it may be anywhere
+            line_of = re.compile(f"^{re.escape(written)}$", re.MULTILINE)
+            found = ((one, match.start()) for one in self._files.values() if (match := line_of.search(one)))
+            text, start = next(found, ("", -1))
+        if start < 0:
+            return None
         at = start + column
         return _Surroundings(_without_literals(text[:at]), _without_literals(text[at : at + _FAR]), written[column:])
-
-    def _lines(self, file: str, line: int, written: str) -> Iterator[tuple[str, int]]:
-        """Yield where a line may be, by text and place in it: where it is said to be; else, by ``#line``, anywhere."""
-        if (text := self._files.get(file)) is not None:
-            yield text, sum(len(each) + 1 for each in text.split("\n")[: line - 1])
-        for text in self._files.values():
-            yield from ((text, at.start()) for at in re.finditer(f"^{re.escape(written)}$", text, re.MULTILINE))
 
     def is_defined(self, macro: str) -> bool:
         """Return whether a macro may have a value, now or later: the toolkit's names begin with underscores."""
@@ -268,17 +257,15 @@ class _Texts:
                 waiting += chain.from_iterable(map(_WORD.findall, texts))
         return found
 
-    @property
+    @cached_property
     def _by_name(self) -> dict[str, list[str]]:
-        if self._macros is None:
-            self._macros = {}
-            for text in self._files.values():
-                file = SourceFile("", text)
-                defined = (parse_definition(one, file) for one in file.directives if one.word == "define")
-                for macro in defined:
-                    if macro is not None:
-                        self._macros.setdefault(macro.name, []).append(" ".join(one.text for one in macro.body))
-        return self._macros
+        macros: dict[str, list[str]] = {}
+        for text in self._files.values():
+            file = SourceFile("", text)
+            defined = (parse_definition(one, file) for one in file.directives if one.word == "define")
+            for macro in filter(None, defined):
+                macros.setdefault(macro.name, []).append(" ".join(one.text for one in macro.body))
+        return macros
 
 
 def _without_literals(text: str) -> str:

@@ -76,10 +76,9 @@ _NO_PINNED: Final = "CUDA 13 removed Thrust's experimental allocators, so that n
 _HALF: Final = (
     "CUDA's __half and __nv_bfloat16 convert to several types: convert one of both yourself, as by static_cast<float>"
 )
-#: Up to the parameters.
-_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _LAMBDA: Final = re.compile(r"\]\s*\(?\Z")
 _NO_TYPEDEF: Final = "it is long, as with nvcc: leave it to <cstdint>, also for NVRTC"
+_LONG_LONG: Final = re.compile(r"\blong long\b|int64_t")
 _INT64: Final = "int64_t is long, as with nvcc, and no long long"
 #: A parenthesis and a brace, as a macro may stand for them.
 _STATEMENTS: Final = re.compile(r"\(+\s*\{")
@@ -115,8 +114,8 @@ def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tu
 
 
 def _described(first: Diagnostic, program: Program, release: tuple[int, int]) -> str:
-    place, message = first.place, first.message.partition(_ADVICE)[0]
-    text = [f"{place}: error: {message}" if place else message]
+    message = first.message.partition(_ADVICE)[0]
+    text = [f"{first.place}: error: {message}" if first.place else message]
     text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
     fix = advice(first, program, release=release)
     return "\n".join([*text, f"  to fix: {fix}"] if fix else text)
@@ -124,15 +123,12 @@ def _described(first: Diagnostic, program: Program, release: tuple[int, int]) ->
 
 def name_faults(log: str, names: Sequence[str], program: Program) -> dict[str, str]:
     """Return why NVRTC rejects name expressions, by expression, with the kernel that may have been meant."""
-    rejected = bad_names(parse_log(log), names)
-    declared = sorted(program.declared.names)
-    return {name: f"{reason}{_guess(name, declared)}" for name, reason in rejected.items()}
-
-
-def _guess(name: str, declared: Sequence[str]) -> str:
-    wanted = base_name(name).rpartition("::")[2]
-    near = [] if wanted in declared else difflib.get_close_matches(wanted, declared, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    faults, declared = bad_names(parse_log(log), names), sorted(program.declared.names)
+    for name, reason in faults.items():
+        wanted = base_name(name).rpartition("::")[2]
+        near = [] if wanted in declared else difflib.get_close_matches(wanted, declared, n=1)
+        faults[name] = f"{reason}; did you mean {near[0]!r}?" if near else reason
+    return faults
 
 
 def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> str:
@@ -148,53 +144,45 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
     if header is not None:
         return header
     unresolved = _UNRESOLVED.match(found.message)
-    cut = _cut(_name_of(unresolved[1]), program.changes) if unresolved else _removed(found, program.changes)
+    cut = _cut(unresolved[1], program.changes) if unresolved else _removed(found, program.changes)
     if cut:
         return cut
-    matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
     if (lacking := _LACKING.match(found.message)) and _is_texture(lacking[1], found):
         return f"where {lacking[1]} is a texture or surface reference: {_NO_TEXTURE}"
+    matches = ((pattern.search(found.message), rule) for pattern, rule in _RULES)
     known = next((rule(match, found) for match, rule in matches if match is not None), "")
     return known or _for_macro(found, program) or advice_on_syntax(found, program)
 
 
 def _for_macro(found: Diagnostic, program: Program) -> str:
-    """Return where an unknown word is defined as a macro; empty if it is not defined, or known."""
     undefined = _UNDEFINED.match(found.message)
     marked = _WORD.match(found.excerpt[0], found.column - 1) if found.column and not undefined else None
     name = undefined[1] if undefined else marked[0] if marked and _NO_TYPE.match(found.message) else ""
     if not _MACRO.fullmatch(name):
         return ""
     define = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{name}\b", re.MULTILINE)
-    texts = ((file.removeprefix(VIRTUAL_ROOT), text) for file, text in program.headers if file.startswith(VIRTUAL_ROOT))
-    places = ((file, define.search(text), text) for file, text in texts)
-    place = next((f"{file}:{text.count(chr(10), 0, at.start()) + 1}" for file, at, text in places if at), "")
-    if not place:
-        return f"if the project's own build defines it (-D{name}), state it: 'define: {{{name}: ...}}'"
-    return f"{place} defines the macro {name} where a condition holds that does not here; state it under 'define:'"
+    for file, text in program.headers:
+        if file.startswith(VIRTUAL_ROOT) and (at := define.search(text)):
+            place = f"{file.removeprefix(VIRTUAL_ROOT)}:{text.count(chr(10), 0, at.start()) + 1}"
+            return (
+                f"{place} defines the macro {name} where a condition holds that does not here; state it under 'define:'"
+            )
+    return f"if the project's own build defines it (-D{name}), state it: 'define: {{{name}: ...}}'"
 
 
-def _name_of(symbol: str) -> str:
-    """Return the name of a function, without what it is in, by its symbol."""
+def _cut(symbol: str, changes: Sequence[SourceChange]) -> str:
     called = _CALLED.search(demangled(symbol))
-    return called[1] if called else symbol
-
-
-def _cut(name: str, changes: Sequence[SourceChange]) -> str:
-    """Return where a function's body was cut, and what to do if device code needs it; empty if it was not."""
-    found = next(
-        (one for one in changes if one.name.rpartition("::")[2] == name and one.kind in {"body", "mark"}), None
-    )
-    if found is None:
+    name = called[1] if called else symbol
+    cut = (one for one in changes if one.kind in {"body", "mark"} and one.name.rpartition("::")[2] == name)
+    if (found := next(cut, None)) is None:
         return ""
     what = f"the body of {found.name} ({found.path}:{found.line}) was cut, because it has no device mark"
     return f"{what}; if device code uses it, mark it __device__ or {_DEFAULT_DEVICE}"
 
 
 def _removed(found: Diagnostic, changes: Sequence[SourceChange]) -> str:
-    """Return where that is declared which a line uses and NVRTC could not read; empty if there is no such thing."""
     removed = {one.name.rpartition("::")[2]: one for one in changes if one.kind == "removed"}
-    words = _NAME.findall(f"{found.message} {''.join(found.excerpt[:1])}") if removed else ()
+    words = _WORD.findall(f"{found.message} {''.join(found.excerpt[:1])}") if removed else ()
     one = next((removed[word] for word in words if word in removed), None)
     if one is None:
         return ""
@@ -210,7 +198,6 @@ def _is_texture(name: str, found: Diagnostic) -> bool:
 
 
 def _for_name(name: str) -> str:
-    """Return what brings a name, or keeps its use from NVRTC; empty if neither is known."""
     header = header_of(name)
     if header is not None:
         return f"add #include <{header}>"
@@ -232,26 +219,22 @@ def _for_line(_: re.Match[str], found: Diagnostic) -> str:
 
 
 def _for_std(match: re.Match[str], _: Diagnostic) -> str:
+    if match[1] in words_in("standard", "sets", "cpp20"):
+        return "it is C++20's: write 'std: c++20' in the module's options"
     header = headers_in("standard", "std").get(match[1], "")
-    known = f"add #include <{header}>" if header else ""
-    return (
-        "it is C++20's: write 'std: c++20' in the module's options"
-        if match[1] in words_in("standard", "sets", "cpp20")
-        else known
-    )
+    return f"add #include <{header}>" if header else ""
 
 
 def _for_int64(_: re.Match[str], found: Diagnostic) -> str:
-    if not re.search(r"\blong long\b|int64_t", "".join(found.excerpt)):
-        return ""
-    return f"{_INT64}: leave out the one that is for long"
+    named = _LONG_LONG.search("".join(found.excerpt))
+    return f"{_INT64}: leave out the one that is for long" if named else ""
 
 
 def _for_overloads(_: re.Match[str], found: Diagnostic) -> str:
     given = found.message.rpartition(": ")[2]
     if re.search(r"\b(?:__half|half|__nv_bfloat16)\b", given):
         return _HALF
-    return f"{_INT64}: convert one to the type of the other" if re.search(r"\blong long\b|int64_t", given) else ""
+    return f"{_INT64}: convert one to the type of the other" if _LONG_LONG.search(given) else ""
 
 
 def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
@@ -261,8 +244,8 @@ def _for_condition(_: re.Match[str], found: Diagnostic) -> str:
     return f"{called[1]} is not a macro here: include the header that defines it, or {KEEP_AWAY}"
 
 
-def _for_unmarked(found: Diagnostic) -> str:
-    """Return what to do about what has no mark: a function, a variable, or a lambda, which can have none."""
+def _for_unmarked(_: re.Match[str], found: Diagnostic) -> str:
+    """Return what to do about a function, a variable, or a lambda, which can have no mark, that has none."""
     line = found.excerpt[0] if found.excerpt else ""
     if found.column and _LAMBDA.search(line[: found.column]) and re.search(r"\bauto\b", line[found.column - 1 :]):
         return f"NVRTC takes a lambda with auto parameters for the host's: {_DEFAULT_DEVICE}, or give them types"
@@ -317,7 +300,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
     (re.compile(r"^(?:Instruction|Feature) '"), lambda _, found: advice_on_target(found.message)),
     (
         re.compile(r"^A (?:function|namespace scope variable) without (?:execution|memory) space annotations"),
-        lambda _, found: _for_unmarked(found),
+        _for_unmarked,
     ),
 )
 
@@ -362,11 +345,8 @@ def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[
     advice = _advice(name, release, by_macro=f"{found.file}:{found.line}" in computed)
     if not found.file.startswith("/"):
         return advice
-    return f"{_short(found.file)}, of the toolkit, asks for it: {advice}"
-
-
-def _short(path: str) -> str:
-    return path.rpartition("/include/")[2].removeprefix("cccl/")
+    asking = found.file.rpartition("/include/")[2].removeprefix("cccl/")
+    return f"{asking}, of the toolkit, asks for it: {advice}"
 
 
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
@@ -376,7 +356,9 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
         if name in packaged_standard_headers():
             return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"
         return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
-    requirements = _requirements(name, release)
+    requirements = [pinned(part, release) for part in _parts(name)]
+    if fnmatch(name, "curand*.h"):
+        requirements = [curand(release)]
     if requirements:
         return f"{pip_install(*requirements)} brings it"
     if by_macro:
@@ -396,18 +378,9 @@ def is_known(name: str) -> bool:
     return name in packaged_standard_headers() or fnmatch(name, "curand*.h") or bool(_parts(name))
 
 
-def _requirements(name: str, release: tuple[int, int]) -> list[str]:
-    """Return the requirements for a header of this toolkit release; none if the header is not the toolkit's."""
-    if fnmatch(name, "curand*.h"):
-        return [curand(release)]
-    return [pinned(part, release) for part in _parts(name)]
-
-
 def _parts(name: str) -> list[str]:
-    """Return the parts of the toolkit that a header needs; none if the header is not the toolkit's."""
     if name == "mma.h":
         return ["cudart", "crt"]  # it includes crt/mma.h
     if name.startswith("cuda/") and "." in name and not name.startswith("cuda/std/"):
         return []  # libcu++'s own have no suffix, a project's have
-    owners = (part for part in PARTS if any(fnmatch(name, pattern) for pattern in part_files(part)))
-    return [owner] if (owner := next(owners, None)) else []
+    return [part for part in PARTS if any(fnmatch(name, pattern) for pattern in part_files(part))][:1]

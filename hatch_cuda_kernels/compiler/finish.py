@@ -20,7 +20,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary import (
@@ -45,7 +45,7 @@ from hatch_cuda_kernels.threads import interruptible
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from hatch_cuda_kernels.compiler.binary import Cubin, Ptx
+    from hatch_cuda_kernels.compiler.binary import Ptx
     from hatch_cuda_kernels.compiler.job import CompileJob, FinishJob
     from hatch_cuda_kernels.device_library import DeviceLibrary, LibraryKind
     from hatch_cuda_kernels.image import Kind, Symbol
@@ -98,17 +98,6 @@ class LinkInput(NamedTuple):
     """What messages call it."""
 
 
-class _Link(NamedTuple):
-    """What is linked to what."""
-
-    inputs: Sequence[LinkInput]
-    arch: SmArch
-    options: NvrtcOptions
-    name: str
-    keep: Collection[str] | None
-    to_ptx: bool
-
-
 def link(
     *inputs: LinkInput,
     arch: SmArch,
@@ -123,67 +112,59 @@ def link(
     out where no kernel refers to them, and taken for constants where no kernel writes them. None keeps every variable.
     Raises CompileError with nvJitLink's log when it refuses, ToolchainError when it is not installed.
     """
-    task = _Link(inputs, arch, options, name, keep, to_ptx)
-    return interruptible(partial(_run, load_nvjitlink(), task))
+    nvjitlink, flags = load_nvjitlink(), _link_flags(inputs, arch, options, keep, to_ptx=to_ptx)
+
+    def output(handle: int, what: str) -> bytes:
+        buffer = bytearray(getattr(nvjitlink, f"get_{what}_size")(handle))
+        if buffer:
+            getattr(nvjitlink, f"get_{what}")(handle, buffer)
+        return bytes(buffer)
+
+    def run() -> Finished:
+        handle = None
+        try:
+            handle = nvjitlink.create(len(flags), flags)
+            for given in inputs:
+                kind = getattr(nvjitlink.InputType, _INPUT_TYPES[given.kind])
+                nvjitlink.add_data(handle, kind, given.data, len(given.data), given.name)
+            with without_descriptors if options.lineinfo or options.debug else nullcontext():
+                nvjitlink.complete(handle)
+            image = output(handle, "linked_ptx" if to_ptx else "linked_cubin")
+            image = image.rstrip(b"\0") if to_ptx else without_times(image)
+            return Finished(image, output(handle, "info_log").rstrip(b"\0").decode(errors="replace"))
+        except nvjitlink.nvJitLinkError as error:
+            log = output(handle, "error_log").rstrip(b"\0").decode(errors="replace") if handle is not None else ""
+            what = inputs[0].kind if len(inputs) == 1 else ", ".join(given.name for given in inputs)
+            message = f"nvJitLink {nvjitlink_version()} refused the {what} ({error})"
+            raise CompileError(name, str(arch), message, log=log, flags=flags) from error
+        finally:
+            if handle is not None:
+                nvjitlink.destroy(handle)
+
+    return interruptible(run)
 
 
-def _run(nvjitlink: Any, task: _Link) -> Finished:  # a module
-    handle, flags = None, _link_flags(task)
-    try:
-        handle = nvjitlink.create(len(flags), flags)
-        for given in task.inputs:
-            kind = getattr(nvjitlink.InputType, _INPUT_TYPES[given.kind])
-            nvjitlink.add_data(handle, kind, given.data, len(given.data), given.name)
-        with without_descriptors if task.options.lineinfo or task.options.debug else nullcontext():
-            nvjitlink.complete(handle)
-        image = _read(nvjitlink, handle, "linked_ptx" if task.to_ptx else "linked_cubin")
-        image = image.rstrip(b"\0") if task.to_ptx else without_times(image)
-        return Finished(image, _log(nvjitlink, handle, "info_log"))
-    except nvjitlink.nvJitLinkError as error:
-        log = _log(nvjitlink, handle, "error_log") if handle is not None else ""
-        message = f"nvJitLink {nvjitlink_version()} refused the {_named(task.inputs)} ({error})"
-        raise CompileError(task.name, str(task.arch), message, log=log, flags=flags) from error
-    finally:
-        if handle is not None:
-            nvjitlink.destroy(handle)
-
-
-def _named(inputs: Sequence[LinkInput]) -> str:
-    return inputs[0].kind if len(inputs) == 1 else ", ".join(given.name for given in inputs)
-
-
-def _link_flags(task: _Link) -> list[str]:
+def _link_flags(
+    inputs: Sequence[LinkInput], arch: SmArch, options: NvrtcOptions, keep: Collection[str] | None, *, to_ptx: bool
+) -> list[str]:
     """Return nvJitLink's flags; for LTO-IR, the options that act on code generation apply only here."""
-    options = task.options
     # Where there is a driver, it would keep results in the driver's cache.
-    flags = [f"-arch={task.arch}", "-no-cache"]
+    flags = [f"-arch={arch}", "-no-cache"]
     flags += [f"-Xptxas={value}" for value in assembler_flags(options.extra)]
     if options.maxrregcount is not None:
         flags.append(f"-maxrregcount={options.maxrregcount}")
     flags += [flag for flag, on in (("-lineinfo", options.lineinfo), ("-g", options.debug)) if on]
-    if all(given.kind != "ltoir" for given in task.inputs):
+    if all(given.kind != "ltoir" for given in inputs):
         return flags
     fast = options.use_fast_math
     flags += ["-lto", f"-ftz={int(fast if options.ftz is None else options.ftz)}"]
     flags += [f"-prec-div={int(not fast if options.prec_div is None else options.prec_div)}"]
     flags += [f"-prec-sqrt={int(not fast if options.prec_sqrt is None else options.prec_sqrt)}"]
-    flags += [f"-fma={int(options.fma is not False)}", *(["-ptx"] if task.to_ptx else [])]
+    flags += [f"-fma={int(options.fma is not False)}", *(["-ptx"] if to_ptx else [])]
     # Beside machine code, these would remove the kernels that are in it, without a word.
-    if task.keep is not None and all(given.kind == "ltoir" for given in task.inputs):
-        flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in task.keep)]
+    if keep is not None and all(given.kind == "ltoir" for given in inputs):
+        flags += ["-optimize-unused-variables", *(f"-variables-used={variable}" for variable in keep)]
     return flags
-
-
-def _read(nvjitlink: Any, handle: int, what: str) -> bytes:  # a module
-    size = getattr(nvjitlink, f"get_{what}_size")(handle)
-    buffer = bytearray(size)
-    if size:
-        getattr(nvjitlink, f"get_{what}")(handle, buffer)
-    return bytes(buffer)
-
-
-def _log(nvjitlink: Any, handle: int, what: str) -> str:  # a module
-    return _read(nvjitlink, handle, what).rstrip(b"\0").decode(errors="replace")
 
 
 def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, name: str) -> Finished:
@@ -191,7 +172,10 @@ def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, nam
 
     Raises CompileError, with ptxas's messages, where it refuses the text or cannot be run.
     """
-    flags = (f"-arch={arch}", *_ptxas_flags(options))
+    # As NVRTC calls its own assembler for these options, by a CUBIN's note.
+    flags = [f"-arch={arch}", *([] if options.maxrregcount is None else [f"-maxrregcount={options.maxrregcount}"])]
+    flags += ["-fmad=false"] if options.fma is False else []
+    flags += [*(["-lineinfo"] if options.lineinfo else []), *assembler_flags(options.extra)]
     with _files() as (source, image, inherited):
         source.write_text(text, encoding="utf-8")
         command = [str(ptxas), *flags, str(source), "-o", str(image)]
@@ -221,14 +205,6 @@ def _files() -> Iterator[tuple[Path, Path, tuple[int, ...]]]:
             yield Path(folder, _NAME), Path(folder, "module.cubin"), ()
 
 
-def _ptxas_flags(options: NvrtcOptions) -> list[str]:
-    """Return what NVRTC hands to its own assembler for these options; a CUBIN's note tells it."""
-    flags = [] if options.maxrregcount is None else [f"-maxrregcount={options.maxrregcount}"]
-    flags += ["-fmad=false"] if options.fma is False else []
-    flags += ["-lineinfo"] if options.lineinfo else []
-    return [*flags, *assembler_flags(options.extra)]
-
-
 def finish(job: FinishJob) -> Compiled:
     """Finish one job, which has its inputs, and return its images with what they hold.
 
@@ -238,13 +214,21 @@ def finish(job: FinishJob) -> Compiled:
     start = time.perf_counter()
     isa = max(given.ptx_isa for given in job.inputs)
     kernels, variables = _kernels(job), tuple(symbol for given in job.inputs for symbol in given.globals)
-    made = _assemble(job) if job.finisher == "ptxas" else _link(job)
+    if job.finisher == "ptxas":
+        ptxas, ptx = require_ptxas(load_toolchain().nvrtc).path, job.inputs[0].image.decode()
+        made = assemble(ptxas, ptx, arch=job.arch, options=job.fronts[0].options, name=job.module)
+    else:
+        made = _link(job)
     images: dict[Kind, bytes] = {"cubin": made.image}
     if "ptx" in job.kinds:
         images["ptx"] = _link(job, to_ptx=True).image
         isa = read_ptx(images["ptx"].decode()).isa
     held = read_cubin(made.image)
-    _check_symbols(job, kernels, variables, held)
+    # A status of success does not prove that everything the inputs had is still there.
+    lost = [symbol.name for symbol in kernels if symbol.lowered not in held.kernels]
+    lost += [f"&{symbol.name}" for symbol in variables if symbol.lowered not in held.variables]
+    if lost:
+        raise CompileError(job.module, str(job.arch), f"not in the image: {', '.join(lost)}", bad_names=lost)
     own = {symbol.lowered for symbol in kernels}  # libraries have kernels, too
     return Compiled(
         images={kind: images[kind] for kind in job.kinds},
@@ -279,21 +263,12 @@ def _kernels(job: FinishJob) -> tuple[Symbol, ...]:
     """
     if len(job.inputs) == 1:
         return job.inputs[0].kernels
-    asked = dict(_asked(job))
-    others = {symbol.lowered: symbol for given in job.inputs for symbol in given.kernels if symbol.lowered not in asked}
-    return (*asked.values(), *(others[lowered]._replace(name=name) for lowered, name in found_names(others).items()))
-
-
-def _asked(job: FinishJob) -> Iterator[tuple[str, Symbol]]:
+    asked: dict[str, Symbol] = {}
     for front, given in zip(job.fronts, job.inputs, strict=True):
         names = set(map(normalize_name, front.names))
-        yield from ((symbol.lowered, symbol) for symbol in given.kernels if normalize_name(symbol.name) in names)
-
-
-def _assemble(job: FinishJob) -> Finished:
-    ptxas = require_ptxas(load_toolchain().nvrtc).path
-    ptx = job.inputs[0].image.decode()
-    return assemble(ptxas, ptx, arch=job.arch, options=job.fronts[0].options, name=job.module)
+        asked |= {symbol.lowered: symbol for symbol in given.kernels if normalize_name(symbol.name) in names}
+    others = {symbol.lowered: symbol for given in job.inputs for symbol in given.kernels if symbol.lowered not in asked}
+    return (*asked.values(), *(others[lowered]._replace(name=name) for lowered, name in found_names(others).items()))
 
 
 def _link(job: FinishJob, *, to_ptx: bool = False) -> Finished:
@@ -309,14 +284,6 @@ def _link(job: FinishJob, *, to_ptx: bool = False) -> Finished:
         return link(*units, *libraries, arch=job.arch, options=options, name=job.module, keep=keep, to_ptx=to_ptx)
     except CompileError as error:
         raise explain_refusal(error, units) from error
-
-
-def _check_symbols(job: FinishJob, kernels: tuple[Symbol, ...], variables: tuple[Symbol, ...], held: Cubin) -> None:
-    """Raise CompileError unless everything the inputs had is still there: a status of success does not prove it."""
-    lost = tuple(symbol.name for symbol in kernels if symbol.lowered not in held.kernels)
-    lost += tuple(f"&{symbol.name}" for symbol in variables if symbol.lowered not in held.variables)
-    if lost:
-        raise CompileError(job.module, str(job.arch), f"not in the image: {', '.join(lost)}", bad_names=lost)
 
 
 def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:
@@ -336,7 +303,6 @@ def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:
 
 
 def _unfit(library: DeviceLibrary, arch: SmArch) -> str:
-    """Return why a CUBIN cannot be linked for an architecture; empty if it can."""
     try:
         found = read_cubin(library.data)
         made_for = SmArch.parse(found.arch or f"sm_{found.sm}")
@@ -363,7 +329,10 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
     if undefined or repeated:
         linkage = {unit.name: _linkage(unit, error) for unit in units}
         faults += _repeats(linkage) if repeated else []
-        faults += [_undefined(symbol, linkage) for symbol in undefined]
+        for symbol in undefined:
+            users = [source for source, symbols in linkage.items() if symbol in symbols.undefined] or ["a library"]
+            uses = f"{' and '.join(users)} use{'' if len(users) > 1 else 's'}"
+            faults.append(f"{uses} {demangled(symbol)}, which nothing defines; {_undefined_fix(symbol)}")
     if not faults:
         return error
     message = _MESSAGE if undefined or repeated else error.message
@@ -420,12 +389,6 @@ def _repeats(linkage: dict[str, Linkage]) -> list[str]:
     ]
 
 
-def _undefined(symbol: str, linkage: dict[str, Linkage]) -> str:
-    users = [source for source, symbols in linkage.items() if symbol in symbols.undefined]
-    where = f"{' and '.join(users)} use{'' if len(users) > 1 else 's'}" if users else "a library uses"
-    return f"{where} {demangled(symbol)}, which nothing defines; {_undefined_fix(symbol)}"
-
-
 def _bad_library(name: str, mismatch: str, arch: str) -> str:
     if mismatch:
         return f"{name} is not what its suffix says"
@@ -435,34 +398,27 @@ def _bad_library(name: str, mismatch: str, arch: str) -> str:
 def advice_on_target(message: str) -> str:
     """Return which architecture to list because of a message of ptxas's; empty where that is not known."""
     found = _LACKING.search(message)
-    if found is None:
+    owner = None if found is None else _owner(found)
+    if found is None or owner is None:
         return ""
     instead = f"list it in the module's 'arches:' in place of {found['target']}"
-    owner = _owner(found)
-    if owner is None:
-        return ""
-    if _is_known(found):
+    if found["what"].startswith(tuple(_OWNERS)):
         return f"architecture {owner} has this: {instead}"
     return f"only architecture-specific code has this; if {owner} does, {instead}"
+
+
+def _owner(found: re.Match[str]) -> SmArch | None:
+    """Return the target that has what another lacks, as far as that is known; else that target's own, if any."""
+    target = SmArch.parse(found["target"])
+    own = None if target.suffix or target.number < _FIRST else f"{target}a"
+    owner = next((owner for begin, owner in _OWNERS.items() if found["what"].startswith(begin)), own)
+    return SmArch.parse(owner) if owner else None
 
 
 def lacking_targets(log: str) -> dict[SmArch, SmArch]:
     """Return the targets that ptxas says lack an instruction, each with the one to compile for in its place."""
     owners = {SmArch.parse(found["target"]): _owner(found) for found in _LACKING.finditer(log)}
     return {target: owner for target, owner in owners.items() if owner is not None}
-
-
-def _is_known(found: re.Match[str]) -> bool:
-    return found["what"].startswith(tuple(_OWNERS))
-
-
-def _owner(found: re.Match[str]) -> SmArch | None:
-    """Return the target that has what another lacks, as far as that is known; else that target's own, if any."""
-    owner = next((owner for begin, owner in _OWNERS.items() if found["what"].startswith(begin)), "")
-    target = SmArch.parse(found["target"])
-    if owner:
-        return SmArch.parse(owner)
-    return None if target.suffix or target.number < _FIRST else SmArch.parse(f"{target}a")
 
 
 def target_faults(log: str) -> list[str]:

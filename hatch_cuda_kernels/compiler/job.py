@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import Entry
-from hatch_cuda_kernels.compiler.key import cache_key, expressions, finish_key, source_digest
+from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
+from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
 from hatch_cuda_kernels.libraries import defines_constants
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
@@ -67,14 +68,14 @@ class Program:
     """Digest of everything NVRTC is shown but the toolkit's headers, in hex."""
 
     def __post_init__(self) -> None:
-        digest = source_digest(
-            program_name=self.name,
-            source=self.source,
-            headers=self.headers,
-            pre_include=self.pre_include,
-            default_device=self.default_device,
-        )
-        object.__setattr__(self, "sha256", digest)
+        seen = {
+            "program_name": self.name,
+            "source": sha256(self.source.encode()).hexdigest(),
+            "headers": sorted([name, sha256(text.encode()).hexdigest()] for name, text in self.headers),
+            "pre_include": list(self.pre_include),
+            **({"default_device": True} if self.default_device else {}),
+        }
+        object.__setattr__(self, "sha256", digest_of(seen))
 
     @classmethod
     def of(cls, closure: DeviceSource, options: NvrtcOptions) -> Program:
@@ -252,16 +253,18 @@ class FinishJob:
         return self.arch if kind == "cubin" else self.arch.as_virtual
 
     def key(self, kind: Kind, toolchain: Toolchain) -> str:
-        """Return the key of one image of this job: those of its inputs, the target, and the finisher's version."""
+        """Return the key of one image of this job: those of its inputs, the target, and the finisher's version.
+
+        The order of units and libraries counts: a linker lays out code in the order of its inputs.
+        """
         used = self.toolchain(toolchain)
-        return finish_key(
-            front_ends=[front.key(self.input_kind, toolchain) for front in self.fronts],
-            libraries=[library.sha256 for library in self.libraries],
-            arch=self.image_arch(kind),
-            kind=kind,
-            finisher=self.finisher,
-            version=used.ptxas if self.finisher == "ptxas" else used.nvjitlink,
-        )
+        fronts = [front.key(self.input_kind, toolchain) for front in self.fronts]
+        libraries = [library.sha256 for library in self.libraries]
+        linked = len(fronts) > 1 or libraries
+        start = {"units": fronts, "libraries": libraries} if linked else {"front_end": fronts[0]}
+        version = used.ptxas if self.finisher == "ptxas" else used.nvjitlink
+        target = {"arch": str(self.image_arch(kind)), "kind": kind, self.finisher: version}
+        return digest_of({"schema": KEY_SCHEMA, **start, **target})
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return what of a toolchain has a part in this job's images."""

@@ -9,13 +9,13 @@ from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.names import normalize_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher, Kind
 
 #: Raised when the way a job is compiled changes so that old images must not be taken for new ones.
-_KEY_SCHEMA: Final = 7
+KEY_SCHEMA: Final = 7
 #: Options that say where headers are, or what is cut: what they led to is in the source's digest, each header
 #: under its one name.
 _IN_SOURCE: Final = frozenset({"include", "pre_include", "standard_headers", "host_code", "host_only"})
@@ -38,10 +38,10 @@ def cache_key(
     that the host sets, in any order. ``toolchain`` is ``Toolchain.key_part``, of what has a part in the image. PTX that
     nothing has finished yet (``finisher``) never stands for one that is proven. No path, time, user or driver enters.
     """
-    return _digest(
+    return digest_of(
         ({} if finisher == "nvrtc" else {"finisher": finisher})
         | {
-            "schema": _KEY_SCHEMA,
+            "schema": KEY_SCHEMA,
             "source": source_sha256,
             "options": {name: value for name, value in options.items() if name not in _IN_SOURCE},
             "arch": str(arch),
@@ -64,9 +64,9 @@ def shipped_key(
 
     ``keep`` are the variables that stay, by lowered name; None for all.
     """
-    return _digest(
+    return digest_of(
         {
-            "schema": _KEY_SCHEMA,
+            "schema": KEY_SCHEMA,
             "image": image_sha256,
             "arch": str(arch),
             "options": options,
@@ -76,48 +76,6 @@ def shipped_key(
     )
 
 
-def finish_key(
-    *,
-    front_ends: Sequence[str],
-    arch: SmArch,
-    kind: Kind,
-    finisher: Finisher,
-    version: str,
-    libraries: Sequence[str] = (),
-) -> str:
-    """Return the sha256, in hex, that names what a finisher makes of the images that have the keys ``front_ends``.
-
-    These keys cover the sources, the options and the architecture whose ``__CUDA_ARCH__`` the code has. ``libraries``
-    are digests. The order of both matters: a linker lays out code in the order of its inputs.
-    """
-    linked = len(front_ends) > 1 or libraries
-    start = {"units": [*front_ends], "libraries": [*libraries]} if linked else {"front_end": front_ends[0]}
-    return _digest({"schema": _KEY_SCHEMA, **start, "arch": str(arch), "kind": kind, finisher: version})
-
-
-def source_digest(
-    *,
-    program_name: str,
-    source: str,
-    headers: Iterable[tuple[str, str]],
-    pre_include: Iterable[str],
-    default_device: bool = False,
-) -> str:
-    """Return the sha256 of exactly what NVRTC is shown: the source and each in-memory header under its name."""
-    return _digest(
-        {
-            "program_name": program_name,
-            "source": _sha256(source),
-            "headers": sorted([name, _sha256(text)] for name, text in headers),
-            "pre_include": list(pre_include),
-            **({"default_device": True} if default_device else {}),
-        }
-    )
-
-
-def _digest(data: object) -> str:
-    return _sha256(json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True))
-
-
-def _sha256(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
+def digest_of(data: object) -> str:
+    """Return the sha256, in hex, of data as canonical JSON."""
+    return sha256(json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()).hexdigest()

@@ -46,7 +46,6 @@ from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from hatch_cuda_kernels.compiler.job import CompileJob, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
@@ -74,7 +73,6 @@ def run_job(job: Job) -> Compiled:
 
 
 def _in_child(function: Callable[[Any], T], argument: object, job: Job) -> T:
-    """Return what a function returns in a separate process. Raises what it raises, or CompileError."""
     try:
         return call_in_child(function, argument)
     except (ChildDiedError, OSError) as error:
@@ -84,10 +82,16 @@ def _in_child(function: Callable[[Any], T], argument: object, job: Job) -> T:
 
 def _compile_here(job: Job) -> Compiled:
     if isinstance(job, FinishJob):
-        return finish(job if job.inputs else job.starting_from(_compile_fronts(job)))
+        if not job.inputs:
+            compiled = map(_compile_here, job.fronts)
+            job = job.starting_from([FinishInput.of(made.images[job.input_kind], made) for made in compiled])
+        return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
-    made = _make_untainted((job, compile_flags(job, toolchain)))
+    task = job, compile_flags(job, toolchain)
+    made = _make_placed(task)
+    if is_tainted():  # an earlier compile may show in the outcome
+        made = _in_child(_make_placed, task, job)
     return Compiled(
         images={kind: made.images[kind] for kind in job.kinds},
         kernels=made.kernels,
@@ -100,26 +104,13 @@ def _compile_here(job: Job) -> Compiled:
     )
 
 
-def _compile_fronts(job: FinishJob) -> list[FinishInput]:
-    compiled = map(_compile_here, job.fronts)
-    return [FinishInput.of(made.images[job.input_kind], made) for made in compiled]
-
-
 class _Made(NamedTuple):
-    """What NVRTC, and what finishes its output, made of a job."""
-
     images: dict[Kind, bytes]
     kernels: tuple[Symbol, ...]
     lowered: dict[str, str]
     """By name expression."""
     ptx_isa: tuple[int, int]
     log: str
-
-
-def _make_untainted(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
-    """Return what ``_make`` returns where nothing shows in it but the task: no folder, and no earlier compile."""
-    made = _make_placed(task)
-    return _in_child(_make_placed, task, task[0]) if is_tainted() else made
 
 
 def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
@@ -223,7 +214,6 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
 
 
 def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
-    """Return the error of a source that NVRTC refuses; where only name expressions are wrong, of these."""
     faults = source_faults(log, job.program, release=load_toolchain().release)
     bad = {} if faults else name_faults(log, job.expressions, job.program)
     message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
@@ -233,7 +223,7 @@ def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
         str(job.arch),
         message,
         log=log,
-        flags=_portable(flags),
+        flags=tuple(flag for flag in flags if not flag.startswith("-I")),
         bad_names=tuple(bad),
         faults=(*unread, *bad.values(), *faults),
     )
@@ -255,15 +245,12 @@ def _images(
     if not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
-        made = assemble(_ptxas(), ptx, arch=job.arch, options=job.options, name=job.module)
+        ptxas = require_ptxas(load_toolchain().nvrtc).path
+        made = assemble(ptxas, ptx, arch=job.arch, options=job.options, name=job.module)
         cubin, log = made.image, f"{log}\n{made.log}"
     else:
         cubin = without_times(output(program, "CUBIN"))
     return {"ptx": ptx.encode(), "cubin": cubin}, read_ptx(ptx), log
-
-
-def _ptxas() -> Path:
-    return require_ptxas(load_toolchain().nvrtc).path
 
 
 def _check_names(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> None:
@@ -278,10 +265,6 @@ def _check_names(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> None:
 
 def _readable(log: str, job: CompileJob) -> str:
     return _RENAMED.sub("", log.replace(job.program.name, job.source_path).replace(VIRTUAL_ROOT, "")).strip()
-
-
-def _portable(flags: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(flag for flag in flags if not flag.startswith("-I"))
 
 
 class Questions(NamedTuple):

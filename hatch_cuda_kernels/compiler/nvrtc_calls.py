@@ -133,7 +133,6 @@ def _threads_can_move() -> bool:
 
 
 def _move() -> bool:
-    """Give the calling thread its own working directory, ``/``."""
     if not sys.platform.startswith("linux"):
         return False
     if ctypes.CDLL(None).unshare(_CLONE_FS) != 0:

@@ -94,17 +94,10 @@ def components(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
                 if work:
                     lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[node])
                 if lowest[node] == order[node]:
-                    _close_component(node, path, found)
+                    start = path.index(node)
+                    found |= dict.fromkeys(path[start:], len(found))
+                    del path[start:]
     return found
-
-
-def _close_component(node: str, path: list[str], found: dict[str, int]) -> None:
-    number = len(found)
-    while True:
-        member = path.pop()
-        found[member] = number
-        if member == node:
-            return
 
 
 class Preamble(NamedTuple):
@@ -132,8 +125,6 @@ class _Header(NamedTuple):
 
 
 class _TextBeingRead:
-    """A text that is being read, as far as it is includes."""
-
     def __init__(
         self, text: str, name: str = "", path: str = "", *, cycle: object = None, is_moved: bool = False
     ) -> None:
@@ -187,8 +178,6 @@ class Toolkit:
 
 
 class _Reached(NamedTuple):
-    """What headers lead to."""
-
     characters: int
     asked: frozenset[str]
 
@@ -203,7 +192,10 @@ class Beginning:
         self._defined: Final = {macro_name(name) for name, _ in options.define}
         self._digests: dict[tuple[str, ...], str] = {}
         start = "".join(f'#include "{name}"\n' for name in program.pre_include)
-        self.headers: Final = () if self._has_hidden(program) else tuple(self._front(start))
+        # Where a macro may name any header, or one of the toolkit's lead to one of the project's, nothing is moved.
+        plain = (text for name, text in program.headers if not name.startswith(VIRTUAL_ROOT))
+        is_hidden = program.computed or any(VIRTUAL_ROOT in text for text in plain)
+        self.headers: Final = () if is_hidden else tuple(self._front(start))
         """Spelled with delimiters, each after those that it begins with."""
         self.named: Final = (*named_headers(start), *named_headers(program.source))
         """All that the program includes or looks for itself."""
@@ -225,11 +217,6 @@ class Beginning:
                 found.update(f"{len(name)} {len(text)}\n{name}{text}".encode())
             self._digests[key] = found.hexdigest()
         return self._digests[key]
-
-    def _has_hidden(self, program: Program) -> bool:
-        """Return whether a header of the toolkit could lead to one of the project's, or a macro to any."""
-        plain = (text for name, text in program.headers if not name.startswith(VIRTUAL_ROOT))
-        return bool(program.computed) or any(VIRTUAL_ROOT in text for text in plain)
 
     def _front(self, start: str) -> Iterator[str]:
         """Yield what the program begins with. Includes may be nested deeper than Python's calls."""
@@ -322,8 +309,6 @@ class Given(NamedTuple):
 
 
 class _Precompiled(NamedTuple):
-    """What was precompiled last."""
-
     digest: str
     file: int
     """Its descriptor; negative where that failed. The file has no name any more."""
@@ -360,8 +345,7 @@ def begin_with_preamble(program: Program, flags: tuple[str, ...]) -> Given | Non
         return None
     preamble, makes = _wanted
     if (_made is None or _made.digest != preamble.digest) and makes:
-        if _made is not None:
-            _close(_made)
+        drop_preamble()
         _made = _Precompiled(preamble.digest, _precompile(preamble, program, shared_flags(flags)))
     if _made is None or _made.digest != preamble.digest or _made.file < 0:
         return None
@@ -382,14 +366,9 @@ def cleaned_log(log: str) -> str | None:
 def drop_preamble() -> None:
     """Begin no compile with this preamble again: one ended otherwise than without it."""
     global _made  # noqa: PLW0603 - a fact about the process
-    if _made is not None:
-        _close(_made)
+    if _made is not None and _made.file >= 0:
+        os.close(_made.file)
         _made = _made._replace(file=-1)
-
-
-def _close(made: _Precompiled) -> None:
-    if made.file >= 0:
-        os.close(made.file)
 
 
 def _precompile(preamble: Preamble, program: Program, flags: tuple[str, ...]) -> int:
@@ -398,27 +377,17 @@ def _precompile(preamble: Preamble, program: Program, flags: tuple[str, ...]) ->
     path = os.path.join(tempfile.gettempdir(), f"hatch-cuda-kernels-{os.getpid()}.pch")  # noqa: PTH118
     headers = (*program.headers, (_PREAMBLE, preamble.text))
     try:
-        if not _creates(path, headers, (*flags, _BEGINS, f"{_SEED}0", f"--create-pch={path}")):
-            return -1
-        return os.open(path, os.O_RDONLY)
+        with open_program("\n", _NAME, headers) as opened:
+            taken, log = compile_program(opened, (*flags, _BEGINS, f"{_SEED}0", f"--create-pch={path}"))
+            (made,) = nvrtc.nvrtcGetPCHCreateStatus(opened)
+        rest, count = _CREATED.subn("", log)
+        is_quiet = count == 1 and not _WARNING.search(_UNUSED.sub("", rest))
+        return os.open(path, os.O_RDONLY) if taken and int(made) == 0 and is_quiet else -1
     except (OSError, NvrtcError):
         return -1
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)  # noqa: PTH108
-
-
-def _creates(path: str, headers: tuple[tuple[str, str], ...], flags: tuple[str, ...]) -> bool:
-    with open_program("\n", _NAME, headers) as program:
-        taken, log = compile_program(program, flags)
-        (made,) = nvrtc.nvrtcGetPCHCreateStatus(program)
-        return taken and int(made) == 0 and _is_quiet(log) and os.path.isfile(path)  # noqa: PTH113
-
-
-def _is_quiet(log: str) -> bool:
-    """Return whether nothing is in a log that a compile with the header would not say."""
-    rest, count = _CREATED.subn("", log)
-    return count == 1 and not _WARNING.search(_UNUSED.sub("", rest))
 
 
 class Opening(NamedTuple):
@@ -474,13 +443,9 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(map(intern, _WORD.findall(text)))
 
 
-def _is_once(line: Directive) -> bool:
-    return line.word == "pragma" and line.texts == ("once",)
-
-
 def _guard(file: SourceFile, lines: Sequence[Directive], groups: dict[int, int]) -> str:
     """Return what keeps a text that begins with these directives from counting twice."""
-    if lines and _is_once(lines[0]):
+    if lines and lines[0].word == "pragma" and lines[0].texts == ("once",):
         return ONCE
     if len(lines) < 2 or lines[1].word != "define":
         return ""

@@ -64,7 +64,6 @@ _MOST_THREADS: Final = (1 << 31) - 1
 
 
 def _read_text(spot: Spot) -> str:
-    """Return an expression's text. Raises RefusedError for what is neither an integer nor text."""
     node = spot.node
     if not isinstance(node, Scalar) or node.tag not in {"int", "str"} or not node.text:
         raise wrong_type("an integer or an expression such as 'ceil_div(n, 256)'", spot)
@@ -72,7 +71,6 @@ def _read_text(spot: Spot) -> str:
 
 
 def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read`` returns
-    """Return what a text says, and note each of its problems."""
     try:
         return read(_read_text(spot))
     except ExpressionError as error:
@@ -82,7 +80,6 @@ def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read``
 
 
 def _read_sizes(spot: Spot) -> Item | None:
-    """Return one to three expressions: a list of them, or one text."""
     if not isinstance(spot.node, Sequence):
         sizes = _expression(split_sizes, spot)
         return None if sizes is None else Item(sizes, spot)
@@ -91,7 +88,6 @@ def _read_sizes(spot: Spot) -> Item | None:
 
 
 def _up_to_three(kind: Kind, spot: Spot) -> tuple[Any, ...]:
-    """Return the values of a list. Raises RefusedError for one that is empty or too long."""
     items = kind.read(spot)
     if not 1 <= len(spot.node.items) <= 3:  # type: ignore[union-attr]  # a list, or the kind would have refused it
         raise RefusedError("one to three sizes belong here")

@@ -342,7 +342,6 @@ def _kind_of(spot: Spot, path: str) -> str | None:
 
 
 def _source(spot: Spot, written: str) -> str:
-    """Return the path of a file, or a pattern with one ``*`` that at least one file matches."""
     path = _relative(written)
     if "*" in path:
         return _source_pattern(spot, path)
@@ -361,7 +360,6 @@ def _one_source(spot: Spot, written: str) -> str:
 
 
 def _library(spot: Spot, written: str) -> str:
-    """Return the path of a file, or the name of CUDA's device runtime."""
     if written == DEVICE_RUNTIME:
         return written
     path = _relative(written)

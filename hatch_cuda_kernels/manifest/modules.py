@@ -91,8 +91,6 @@ def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
 
 
 class _Functions(NamedTuple):
-    """The names of the functions that a file declares."""
-
     kernels: frozenset[str]
     functions: frozenset[str]
     """All of them; a macro of a header may stand for the mark of a kernel."""
@@ -132,7 +130,6 @@ def _axes(instances: Sequence[Item]) -> set[str]:
 
 
 def _owners(declared: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
-    """Return the files that declare a name, by name."""
     owners: dict[str, set[str]] = {}
     for path, names in declared.items():
         for name in names:

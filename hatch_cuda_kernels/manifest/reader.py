@@ -104,8 +104,6 @@ def _read(
 
 
 class _InstanceKeys(NamedTuple):
-    """What a module's instances depend on."""
-
     instances: Sequence[Item]
     matrix: Mapping[str, Item]
     kernels: Sequence[Item]
@@ -122,7 +120,6 @@ def _instance_keys(module: dict[str, Any]) -> _InstanceKeys:
 
 
 def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native) -> Scope:
-    """Return the scope of all lists of architectures, checked unless the stated release was refused."""
     lists = (values["arches"], *(module.get("arches") for module in modules))
     items = [item for found in lists for item in found or ()]
     stated = "cuda" in values

@@ -162,7 +162,6 @@ def _split_at(mark: Any, text: str) -> str:
 
 
 def _line(lines: list[str], number: int) -> str:
-    """Return a line of the text; empty where YAML counts lines that end in another way."""
     return lines[number] if number < len(lines) else ""
 
 
@@ -196,8 +195,6 @@ class _StopError(Exception):
 
 
 class _Composer:
-    """One pass over the events of one text."""
-
     def __init__(self, text: str, loader: type[yaml.SafeLoader]) -> None:
         self.loader: Any = loader(text)
         self.problems: list[Marked] = []
@@ -412,7 +409,6 @@ def _insert_entry(text: str, mapping: yaml.MappingNode, after: str, entry: str) 
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where a value ends; the mark of a block is where the next one begins."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)

@@ -63,7 +63,6 @@ def _notes(planned: PlannedModule) -> tuple[str, ...]:
 
 
 def _nvcc_difference_note(planned: PlannedModule) -> str:
-    """Return the sentence on what the sources use that differs from nvcc; empty if nothing does."""
     from hatch_cuda_kernels.cpp import SourceFile
 
     texts = planned.sources.project_texts.items()
@@ -75,7 +74,6 @@ def _nvcc_difference_note(planned: PlannedModule) -> str:
 
 
 def _standard_header_note(planned: PlannedModule) -> str:
-    """Return the sentence on the standard headers of a module; empty if it includes none."""
     sources = planned.sources
     others = len([name for name in sources.standard if not name.startswith(_SHARED)]) - len(sources.named)
     included = f"{count_text(others, 'header')} that these or toolkit headers may include" if others else ""
@@ -84,7 +82,6 @@ def _standard_header_note(planned: PlannedModule) -> str:
 
 
 def _link_note(planned: PlannedModule) -> str:
-    """Return the sentence on what a module is linked from; empty if it has one source."""
     recipe = planned.module.recipe
     if not recipe.is_linked:
         return ""
@@ -94,7 +91,6 @@ def _link_note(planned: PlannedModule) -> str:
 
 
 def _front_end_note(planned: PlannedModule) -> str:
-    """Return the sentence on what a shared front end means for a module; empty if it shares none."""
     if not planned.shares_front_end:
         return ""
     first = planned.finishing[0]
@@ -204,7 +200,6 @@ def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list
 
 
 def _missing_of_unit(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
-    """Yield the missing headers of a source, and of the headers that it includes unconditionally."""
     texts = dict(unit.headers)
     missing = {name for name in unit.outside if not _is_there(name, toolchain)}
     waiting, seen = [(unit.program_name, unit.source)] if missing else [], {unit.program_name}

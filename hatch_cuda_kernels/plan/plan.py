@@ -61,7 +61,6 @@ def job_images(job: Job) -> list[ImageId]:
 
 
 def _shared_run(arches: Iterable[SmArch], rest: Sequence[SmArch], front_end: str) -> SmArch:
-    """Return the first architecture whose code serves the ``rest``. Raises InputError if there is none."""
     found = next((arch for arch in arches if all(arch.serves(other) for other in rest)), None)
     if found is None:
         raise InputError(_no_run(front_end, rest))
@@ -110,7 +109,6 @@ def _lay_out_links(
 
 
 def _starts(kinds: Sequence[Kind], *, lto: bool) -> Iterator[tuple[Kind, tuple[Kind, ...]]]:
-    """Yield what is linked, and the kinds of image that are made of it."""
     if lto:
         yield "ltoir", tuple(kinds)
         return
@@ -243,7 +241,6 @@ def _parameter_names(declared: Declared, kernel: str) -> tuple[str, ...] | None:
 
 
 def _problems(stated: StatedRule, names: tuple[str, ...]) -> Iterator[Problem]:
-    """Yield what is wrong with a rule's expressions for a kernel with these parameters."""
     known = {name: name for name in names if name}
     values = dict.fromkeys(placeholders(stated.rule.kernel), "1")
     texts: dict[str, Any] = {

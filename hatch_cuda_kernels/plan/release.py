@@ -51,7 +51,6 @@ def check_release(manifest: Manifest) -> list[str]:
 
 
 def _find_toolchain(manifest: Manifest) -> Toolchain:
-    """Return the toolchain here. Raises ToolchainError, with the packages that the manifest needs, if there is none."""
     try:
         return find_toolchain()
     except ToolchainError as error:

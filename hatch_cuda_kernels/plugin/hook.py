@@ -29,7 +29,6 @@ _KINDS: Final = {str: "a string", int: "an integer", bool: "a boolean"}
 
 
 def _check_options(config: Mapping[str, Any], hook: str) -> None:
-    """Raise InputError for an unknown option of the hook, or for an invalid value."""
     from hatch_cuda_kernels.pool import is_executor
 
     for name, value in config.items():

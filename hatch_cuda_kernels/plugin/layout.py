@@ -148,7 +148,6 @@ def plain(name: str) -> str:
 
 
 def _refusal(config: Any) -> str:
-    """Return why hatchling's own search for a package fails, empty if it does not or need not search."""
     try:
         config.default_file_selection_options  # noqa: B018 - a property that searches
     except ValueError as error:
@@ -157,7 +156,6 @@ def _refusal(config: Any) -> str:
 
 
 def _modules(files: Iterable[Any], root: str) -> dict[str, str]:
-    """Return the source of each Python module that hatchling ships, by its place."""
     places = {_posix(os.path.normpath(file.distribution_path)): file.path for file in files}
     return {place: _in_project(places[place], root) for place in modules_of("", places)}
 
@@ -204,7 +202,6 @@ _WHEEL: Final = "tool.hatch.build.targets.wheel"
 
 
 def _why_missing(selection: Selection, path: str | None) -> str:
-    """Return why the wheel has no module of the package at a path, or of one called like the project."""
     hooks = [*selection.config.hook_config]
     later = hooks[hooks.index(HOOK) + 1 :] if HOOK in hooks else []
     hint = f"\nIf build hook {' or '.join(later)} brings the package, name it before `{HOOK}`" if later else ""
@@ -325,7 +322,6 @@ def _link_to(root: Path, folder: str) -> str:
 
 
 def _missing_path(selection: Selection, folder: str | None) -> str:
-    """Return which selected path is not there, empty if all are. ``folder`` may be what is meant."""
     config, root = selection.config, selection.root
     for path in map(Path, config.only_include):
         if not path.exists():
@@ -448,7 +444,6 @@ def check_shipped(
 
 
 def _check_store(names: Iterable[str], folder: str, store: Iterable[str]) -> None:
-    """Raise InputError unless the files of a wheel in a folder are those of a store."""
     there = {name for name in names if name.startswith(f"{folder}/")}
     built = {f"{folder}/{name}" for name in store}
     if foreign := sorted(there - built):

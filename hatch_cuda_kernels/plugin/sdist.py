@@ -57,7 +57,6 @@ class SdistCheck:
         return [path.removeprefix(root).replace(os.sep, "/") for path in sources]
 
     def _without(self, top: Path, build_data: Mapping[str, Any]) -> str:
-        """Return why a wheel from an unpacked sdist would lack the package, empty if it would not."""
         if self.package is None:
             return ""
         try:
@@ -73,7 +72,6 @@ class SdistCheck:
         return problem if _is_in(top, module) else self._lost(module, build_data)
 
     def _astray(self, selection: Selection) -> str:
-        """Return what else is wrong with the files of a wheel from an unpacked sdist, empty if nothing is."""
         if selection.stores:
             return f"it has the kernel store {selection.stores[0]}, left by an editable install; remove it"
         broken = [name for name in selection.broken if Path(self.builder.root, name).exists()]
@@ -109,7 +107,6 @@ def _moves(file: str, moved: str) -> str:
 
 
 def _is_in(top: Path, name: str) -> bool:
-    """Return whether an unpacked sdist has a file or folder of the project; not if it is outside of the project."""
     return not os.path.isabs(name) and (top / name).exists()  # noqa: PTH117
 
 

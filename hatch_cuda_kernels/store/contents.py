@@ -58,7 +58,6 @@ def open_package(package: str) -> Iterator[StoreReader]:
 
 
 def _find(package: str) -> Path:
-    """Return the store of a folder, or else of an import package. Raises StoreError if there is none."""
     named = Path(package)
     if any((folder / KERNELS_FILE).is_file() for folder in (named, named / STORE_FOLDER)):
         return find_store(named)
@@ -71,7 +70,6 @@ def _find(package: str) -> Path:
 
 
 def _unpack(wheel: Path, folder: Path) -> Path:
-    """Unpack a wheel's store and return its folder. Raises StoreError if there is none."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if f"/{STORE_FOLDER}/" in name]
@@ -151,7 +149,6 @@ def list_contents(reader: StoreReader) -> dict[str, Any]:
 
 
 def _signature(line: KernelLine) -> dict[str, Any]:
-    """Return a kernel's lowered name and parameters; their types and names only where they are known."""
     data: dict[str, Any] = {"lowered": line.lowered, "params": list(line.params)}
     if line.types or not line.params:
         data["types"] = list(line.types)
@@ -161,18 +158,15 @@ def _signature(line: KernelLine) -> dict[str, Any]:
 
 
 def _rule(index: ModuleIndex, kernel: str) -> dict[str, Any]:
-    """Return how a kernel is launched without brackets; nothing if the manifest states no rule for it."""
     rule = find_rule(map(LaunchRule.from_json, index.launch), kernel)
     return {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
 
 
 def _linked(index: ModuleIndex) -> dict[str, Any]:
-    """Return what the images are linked from; nothing where that is one source."""
     return {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
 
 
 def _host_code(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
-    """Return what was cut or changed in the sources, and the sentence about it; nothing where nothing was."""
     changes, sentence = ModuleSource(reader, index.module).host_code()
     data: dict[str, Any] = {"changes": [found._asdict() for found in changes]} if changes else {}
     return data | ({"notes": [sentence]} if sentence else {})

@@ -91,7 +91,6 @@ def find_rule(rules: Iterable[LaunchRule], name: str) -> LaunchRule | None:
 
 
 def _rank(rule: LaunchRule, name: str) -> int:
-    """Return how much a rule is meant for a kernel."""
     return 2 if normalize_name(rule.kernel) == normalize_name(name) else 1 if placeholders(rule.kernel) else 0
 
 
@@ -242,7 +241,6 @@ def _is_place(node: ast.expr) -> bool:
 
 
 def _constant(node: ast.expr) -> int | None:
-    """Return the value of an expression of integers alone."""
     match node:
         case ast.Constant(value=int() as value):
             return value

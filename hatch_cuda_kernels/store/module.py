@@ -146,7 +146,6 @@ class BuiltModule:
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[Symbol, Entry]]]:
-        """Each image's symbol of a kernel, by name as looked up."""
         found: dict[str, list[tuple[Symbol, Entry]]] = {}
         for entry in self.entries:
             for key, symbol in _by_key(entry.kernels).items():
@@ -172,7 +171,6 @@ class BuiltModule:
         return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
 
     def _misfit(self, name: str) -> Problem | None:
-        """Return the problem of a launch rule that knows other parameters than the kernel has."""
         rule, symbol = find_rule(self.launch, name), self._forms[name][0][0]
         if rule is None or len(rule.names) == len(symbol.params):
             return None

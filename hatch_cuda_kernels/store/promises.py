@@ -158,7 +158,6 @@ def broken_supports(supports: Supports, modules: Iterable[Coverage]) -> list[Pro
 
 
 def _with_modules(message: str, names: list[str]) -> str:
-    """Return a message that names modules, before the reason in brackets."""
     listed = f"{'module' if len(names) == 1 else 'modules'} {list_text(names, _MOST_NAMES)}"
     what, bracket, reason = message.partition(" (")
     return f"{what} in {listed}{bracket}{reason}"
@@ -189,7 +188,6 @@ def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[Im
 
 
 def _refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
-    """Return why a driver may fail to load an image; empty if it is sure to load it."""
     if driver is None:
         return ""
     if image.kind == "cubin":
@@ -240,7 +238,6 @@ def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
 
 
 def _release_major(arch: SmArch) -> int | None:
-    """Return the newest CUDA major that compiles an architecture; None if no known one does."""
     return next((major for major in (13, 12) if cuda_release_for_arch(arch, major=major)), None)
 
 
@@ -272,8 +269,6 @@ def _fix(spilled: int) -> str:
 
 
 class _Share(NamedTuple):
-    """What one image adds to a wheel, in bytes."""
-
     bytes: int
     module: str
     image: ImageRecord

@@ -67,7 +67,6 @@ def _hint(source: Path | None) -> str:
 
 
 def _package_folders(package: str) -> list[Path]:
-    """Return where a package's files are; without importing it."""
     module = sys.modules.get(package)
     locations = getattr(module, "__path__", None)
     if locations is None:
@@ -298,7 +297,6 @@ def _read_json(path: Path, parse: Callable[[Any], T]) -> T:
 
 
 def _bisect_lines(text: mmap.mmap | bytes, wanted: bytes) -> int:
-    """Return the offset of the first line not below ``wanted`` in newline-terminated sorted lines."""
     low, high = 0, len(text)
     while low < high:
         start = text.rfind(b"\n", low, (low + high) // 2) + 1 or low

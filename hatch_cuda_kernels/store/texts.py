@@ -109,7 +109,6 @@ def _lines(listed: ListedModule) -> Iterator[tuple[str, ...]]:
 
 
 def _signature(symbol: Symbol) -> tuple[str, ...]:
-    """Return the fields with the types and names of a kernel's parameters, as far as these are known."""
     names = (",".join(symbol.names),) if symbol.names else ()
     return (";".join(symbol.types), *names) if symbol.types or names else ()
 

@@ -119,7 +119,6 @@ def _placed(record: ImageRecord, place: Stored, built: BuiltModule) -> ImageReco
 def _store(
     built: BuiltModule, images: list[NewImage], before: Blocks, *, may_pack: bool
 ) -> tuple[dict[str, bytes], dict[str, Stored]]:
-    """Return a module's files, and where each of the images is in the store, by digest."""
     name = built.name
     if not may_pack or not _is_packed(built.packing, images):
         files = {record.file: data for record, data in images}
@@ -171,8 +170,6 @@ def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:
 
 
 class _Packed(NamedTuple):
-    """An image of a block."""
-
     sha256: str
     bytes: int
 
@@ -204,7 +201,6 @@ def _holds_images(block: bytes, images: list[_Packed]) -> bool:
 
 
 def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
-    """Yield where each block is, and its images in their order."""
     blocks: defaultdict[Stored, dict[int, _Packed]] = defaultdict(dict)
     for name in module_names(store):
         index = json.loads((store / name / INDEX_FILE).read_bytes())
@@ -229,7 +225,6 @@ def _read(store: Path, place: Stored) -> bytes:
 
 
 def _is_packed_here(block: bytes, size: int) -> bool:
-    """Return whether this process packs a block's images to the same bytes."""
     data = unpack_whole(block, size)
     return data is not None and pack_block(data) == block
 
@@ -381,8 +376,6 @@ def _standard(modules: Iterable[BuiltModule]) -> str:
 
 
 class _CompiledFiles:
-    """The project's files as they were compiled, each read once."""
-
     def __init__(self, root: Path) -> None:
         self._root = root
         self._read: dict[tuple[str, str], bytes] = {}

@@ -164,10 +164,10 @@ def test_check_warns_as_a_build_does(capsys, make_project, monkeypatch):
 
 def test_check_works_without_nvrtc(capsys, make_project, monkeypatch):
     """A machine without NVRTC can validate a manifest; nothing counts as fresh."""
-    from hatch_cuda_kernels.compiler.toolchain.libraries import missing_nvrtc
+    from hatch_cuda_kernels.errors import ToolchainError
 
     def load():
-        raise missing_nvrtc("none here")
+        raise ToolchainError("NVRTC is not installed (none here)", "install it")
 
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
     monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.toolchain.load_toolchain", load)

@@ -8,29 +8,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 _HEADER: Final = struct.Struct("<4sBBxxB7x2HIQQQI6H")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
-
 _LITTLE_64BIT: Final = (2, 1)
 _MACHINE_CUDA: Final = 190
+_RELOCATABLE: Final = 1  # e_type
 _SYMBOL_TABLE: Final = 2
 #: ``SHT_NOBITS``, and NVIDIA's kinds of sections that have a size and no bytes: global, local and shared variables
 #: (``cuobjdump --dump-elf`` of relocatable objects shows them behind the file's end).
 _NO_BITS: Final = frozenset({8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015})
-#: Types of symbols: functions, and variables as relocatable files mark them.
-_LINKED: Final = frozenset({1, 2, 13})
+_OBJECT: Final = 1
+_FUNCTION: Final = 2
+_ENTRY: Final = 0x10  # in st_other
+#: Functions, and variables as relocatable files mark them.
+_LINKED: Final = frozenset({_OBJECT, _FUNCTION, 13})
+_GLOBAL, _WEAK = 1, 2  # st_bind
 _UNDEFINED: Final = 0  # the section
-_KINDS: Final = r"\.(visible|extern|weak) \.(?:entry|global|const|func(?:\s*\(\.param[^)]*\))?)"
-_PTX: Final = re.compile(rf"^{_KINDS}[^;={{(\n]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*(?:[;={{(]|$)", re.MULTILINE)
-_SECTIONS: Final = frozenset({".debug_line", ".nv_debug_line_sass"})
-#: Length of what follows, version, length of the header, four numbers, and one more than there are lengths of opcodes.
-_START: Final = struct.Struct("<IHIBBbBB")
-_LENGTH: Final = 4
-_VERSIONS: Final = range(2, 4)
-_MORE: Final = 0x80
 
 
 class Section(NamedTuple):
@@ -44,7 +40,7 @@ class Section(NamedTuple):
 
 
 class SymbolRow(NamedTuple):
-    """One row of the symbol table, as it stands there."""
+    """One row of the symbol table."""
 
     name: str
     info: int
@@ -52,9 +48,14 @@ class SymbolRow(NamedTuple):
     section: int
     size: int
 
+    @property
+    def kind(self) -> int:
+        """Whether it is a function, a variable or something else."""
+        return self.info & 0xF
+
 
 class Elf(NamedTuple):
-    """One file."""
+    """One ELF file."""
 
     data: bytes
     kind: int
@@ -63,16 +64,19 @@ class Elf(NamedTuple):
     flags: int
     sections: tuple[Section, ...]
     symbols: tuple[SymbolRow, ...]
+    named: dict[str, Section]
+    """The first section of each name."""
 
-    def section(self, name: str) -> Section | None:
-        """Return the first section of a name, or None."""
-        return next((section for section in self.sections if section.name == name), None)
-
-    def content(self, section: Section | None) -> bytes:
-        """Return a section's bytes; none for a missing one, and for one that has a size only."""
+    def content(self, name: str) -> bytes:
+        """Return the bytes of a section; none for a missing one, and for one that only has a size."""
+        section = self.named.get(name)
         if section is None or section.kind in _NO_BITS:
             return b""
         return self.data[section.offset : section.offset + section.size]
+
+    def size(self, name: str) -> int:
+        """Return the size of a section; 0 for a missing one."""
+        return self.named[name].size if name in self.named else 0
 
 
 def read_elf(data: bytes) -> Elf:
@@ -80,25 +84,9 @@ def read_elf(data: bytes) -> Elf:
     if data[:4] != b"\x7fELF":
         raise ValueError("not a CUBIN: no ELF header")
     header = _HEADER.unpack_from(data)
-    (
-        _,
-        width,
-        order,
-        abi,
-        kind,
-        machine,
-        _,
-        _,
-        programs,
-        start,
-        flags,
-        _,
-        program,
-        programs_count,
-        entry,
-        count,
-        names,
-    ) = header
+    width, order, abi, kind, machine = header[1:6]
+    programs, start, flags = header[8:11]
+    program, programs_count, entry, count, names = header[12:]
     if (width, order) != _LITTLE_64BIT or machine != _MACHINE_CUDA or entry != _SECTION.size:
         raise ValueError("not a CUBIN: an ELF file for another machine")
     table = data[start : start + count * entry]
@@ -108,39 +96,35 @@ def read_elf(data: bytes) -> Elf:
     for _, form, _, _, offset, size, *_ in raw:
         if form not in _NO_BITS and offset + size > len(data):
             raise ValueError("damaged CUBIN: a section ends past the file")
-    strings = _Strings(data, raw[names][4], raw[names][5])
-    sections = tuple(Section(strings[fields[0]], fields[1], *fields[4:7]) for fields in raw)
-    return Elf(data, kind, abi, flags, sections, tuple(_symbols(data, sections)))
+    texts = data[raw[names][4] : raw[names][4] + raw[names][5]]
+    sections = tuple(Section(_string(texts, fields[0]), fields[1], *fields[4:7]) for fields in raw)
+    named = {section.name: section for section in reversed(sections)}
+    return Elf(data, kind, abi, flags, sections, tuple(_symbols(data, sections)), named)
 
 
-class _Strings:
-    """One string table."""
-
-    def __init__(self, data: bytes, offset: int, size: int) -> None:
-        self.bytes = data[offset : offset + size]
-
-    def __getitem__(self, offset: int) -> str:
-        end = self.bytes.find(b"\0", offset)
-        if end < 0:
-            raise ValueError("damaged CUBIN: a name ends past its table")
-        return self.bytes[offset:end].decode()
+def _string(table: bytes, offset: int) -> str:
+    end = table.find(b"\0", offset)
+    if end < 0:
+        raise ValueError("damaged CUBIN: a name ends past its table")
+    return table[offset:end].decode()
 
 
-def _symbols(data: bytes, sections: tuple[Section, ...]) -> list[SymbolRow]:
+def _symbols(data: bytes, sections: tuple[Section, ...]) -> Iterator[SymbolRow]:
     table = next((section for section in sections if section.kind == _SYMBOL_TABLE), None)
     if table is None:
         raise ValueError("damaged CUBIN: no symbol table")
     names = sections[table.link]
-    strings = _Strings(data, names.offset, names.size)
+    texts = data[names.offset : names.offset + names.size]
     rows = _SYMBOL.iter_unpack(data[table.offset : table.offset + table.size])
-    return [SymbolRow(strings[name], info, other, section, size) for name, info, other, section, _, size in rows]
+    return (SymbolRow(_string(texts, name), info, other, section, size) for name, info, other, section, _, size in rows)
 
 
-_GLOBAL, _WEAK = 1, 2  # st_bind
+_KINDS: Final = r"\.(visible|extern|weak) \.(?:entry|global|const|func(?:\s*\(\.param[^)]*\))?)"
+_PTX: Final = re.compile(rf"^{_KINDS}[^;={{(\n]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*(?:[;={{(]|$)", re.MULTILINE)
 
 
 class Linkage(NamedTuple):
-    """What a unit has in common with others."""
+    """The symbols of a unit that concern other units."""
 
     defined: frozenset[str]
     """What only one unit may define."""
@@ -151,32 +135,34 @@ class Linkage(NamedTuple):
 
 def linkage_of_object(data: bytes) -> Linkage:
     """Return the symbols of a relocatable CUBIN. Raises what ``read_elf`` raises."""
-    symbols = [row for row in read_elf(data).symbols if row.info & 0xF in _LINKED]
-    has = [row for row in symbols if row.section != _UNDEFINED]
-    return Linkage(
-        frozenset(row.name for row in has if row.info >> 4 == _GLOBAL),
-        frozenset(row.name for row in symbols if row.info >> 4 == _GLOBAL and row.section == _UNDEFINED),
-        frozenset(row.name for row in has if row.info >> 4 == _WEAK),
-    )
+    rows = [
+        (row.info >> 4, row.section != _UNDEFINED, row.name) for row in read_elf(data).symbols if row.kind in _LINKED
+    ]
+    kinds = ((_GLOBAL, True), (_GLOBAL, False), (_WEAK, True))
+    return Linkage(*(frozenset(name for *kind, name in rows if (*kind,) == wanted) for wanted in kinds))
 
 
 def linkage_of_ptx(text: str) -> Linkage:
     """Return the symbols of a PTX text."""
     found = _PTX.findall(text)
-    return Linkage(
-        frozenset(name for word, name in found if word == "visible"),
-        frozenset(name for word, name in found if word == "extern"),
-        frozenset(name for word, name in found if word == "weak"),
-    )
+    return Linkage(*(frozenset(name for word, name in found if word == kind) for kind in ("visible", "extern", "weak")))
+
+
+_LINE_TABLES: Final = frozenset({".debug_line", ".nv_debug_line_sass"})
+#: Length of what follows, version, length of the header, four numbers, and one more than there are lengths of opcodes.
+_START: Final = struct.Struct("<IHIBBbBB")
+_LENGTH: Final = 4
+_VERSIONS: Final = range(2, 4)
+_MORE: Final = 0x80
 
 
 def without_times(cubin: bytes) -> bytes:
-    """Return a CUBIN in which no file has a time: ptxas and nvJitLink write that of each file that they find."""
-    if not any(name.encode() in cubin for name in _SECTIONS):
+    """Return a CUBIN without the times of source files, which ptxas and nvJitLink write of each file that they find."""
+    if not any(name.encode() in cubin for name in _LINE_TABLES):
         return cubin
     data = bytearray(cubin)
     for section in read_elf(cubin).sections:
-        if section.name in _SECTIONS:
+        if section.name in _LINE_TABLES:
             _clear_times(data, section)
     return bytes(data)
 
@@ -186,20 +172,16 @@ def _clear_times(data: bytearray, section: Section) -> None:
     while start < end:
         length, version, *_, opcodes = _START.unpack_from(data, start)
         if version in _VERSIONS:
-            folders = start + _START.size + opcodes - 1
-            place = _after_folders(data, folders)
-            while data[place]:
-                time = _after_number(data, data.index(0, place) + 1)  # behind the name, and the number of the folder
+            place = start + _START.size + opcodes - 1
+            while data[place]:  # the folders
+                place = data.index(0, place) + 1
+            place += 1
+            while data[place]:  # the files: a name, then the numbers of folder, time and size
+                time = _after_number(data, data.index(0, place) + 1)
                 place = _after_number(data, time)
                 data[time:place] = b"\x80" * (place - time - 1) + b"\0"  # zero, in as many bytes
-                place = _after_number(data, place)  # the file's size
+                place = _after_number(data, place)
         start += _LENGTH + length
-
-
-def _after_folders(data: bytearray, place: int) -> int:
-    while data[place]:
-        place = data.index(0, place) + 1
-    return place + 1
 
 
 def _after_number(data: bytearray, place: int) -> int:
@@ -212,11 +194,6 @@ def _after_number(data: bytearray, place: int) -> int:
 _ATTRIBUTE: Final = struct.Struct("<BBH")
 _PAIR: Final = struct.Struct("<II")
 _PARAMETER: Final = struct.Struct("<4xHHI")
-
-_OBJECT: Final = 1
-_FUNCTION: Final = 2
-_ENTRY: Final = 0x10  # in st_other
-_RELOCATABLE: Final = 1  # e_type
 _SIZED: Final = 4  # format of an attribute that carries bytes
 _FRAME_SIZE: Final = 0x11
 _STACK_SIZE: Final = 0x12  # with what it calls
@@ -224,18 +201,21 @@ _REGISTERS: Final = 0x2F
 _SPILLS: Final = 0x55
 _PARAMETER_PACKED: Final = 0x17
 _PARAMETER_LARGE: Final = 0x45  # used by a kernel with more than 4 KiB of parameters
+_POINTER: Final = 0x400  # beside a packed parameter's size, where the compiler marks pointers: from sm_100 on
 #: From sm_90 on, a kernel's shared section counts the 1 KiB a block that the driver reserves. ptxas does not report it.
 _RESERVED_SHARED: Final = 1024
-_POINTER: Final = 0x400  # beside a packed parameter's size, where the compiler marks pointers: from sm_100 on
+_TOOL_NOTE: Final = ".note.nv.tkinfo"
 _TOOL_VERSION: Final = re.compile(rb"\bV(\d+\.\d+\.\d+)\0")
 _TOOL_ARCH: Final = re.compile(rb"-arch (sm_\d+[af]?)\b")
 _ABI_7: Final = 7
 _ABI_7_ACCELERATED: Final = 0x800
-_MARK: Final = struct.Struct("<II")
 _SPILL: Final = 1
 _WORD: Final = struct.Struct("<Q")
 #: From sm_70 on an instruction has 128 bits.
 _FIRST_128_BIT: Final = 70
+#: Operation codes of LDL and STL. The bits above them tell the operands' form.
+_LOAD_128, _STORE_128 = 0x183, 0x187
+_LOAD_64, _STORE_64 = 0xEF4, 0xEF5
 #: Bytes by the three bits of an access's size: 8-bit twice (unsigned, signed), 16-bit twice, 32, 64, 128.
 _BYTES: Final = (1, 1, 2, 2, 4, 8, 16, 0)
 
@@ -259,17 +239,6 @@ class KernelSection:
     pointers: frozenset[int]
     """Which parameters are marked as pointers; nothing is marked below sm_100."""
 
-    @property
-    def resources(self) -> dict[str, int]:
-        """What a store's index records."""
-        return {
-            "registers": self.registers,
-            "shared": self.shared,
-            "stack": self.stack,
-            "spill_stores": self.spill_stores,
-            "spill_loads": self.spill_loads,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
@@ -291,102 +260,85 @@ class Cubin:
     @property
     def resources(self) -> dict[str, dict[str, int]]:
         """What a store's index records of each kernel."""
-        return {name: kernel.resources for name, kernel in self.kernels.items()}
+        fields = ("registers", "shared", "stack", "spill_stores", "spill_loads")
+        return {name: {field: getattr(kernel, field) for field in fields} for name, kernel in self.kernels.items()}
 
 
 def read_cubin(data: bytes) -> Cubin:
     """Read a CUBIN. Raises ValueError, with the reason, for a damaged one and for anything else."""
     try:
-        return _read(data)
+        return _read(read_elf(data))
     except (struct.error, IndexError, OverflowError, UnicodeDecodeError) as error:
         message = f"damaged CUBIN: {error}"
         raise ValueError(message) from error
 
 
-def _read(data: bytes) -> Cubin:
-    elf = read_elf(data)
+def _read(elf: Elf) -> Cubin:
     sm = elf.flags & 0xFF if elf.abi <= _ABI_7 else elf.flags >> 8 & 0xFF
-    found = {name: section for section in reversed(elf.sections) if (name := section.name)}
-    totals = _totals(elf, found.get(".nv.info"))
-    calls = _calls(elf, found)
-    spills = {symbol.name: _spills(elf, found, symbol.name, sm) for symbol in elf.symbols if _is_function(symbol.info)}
+    totals, calls = _totals(elf), _calls(elf)
+    functions = [symbol for symbol in elf.symbols if symbol.kind == _FUNCTION]
+    spills = {symbol.name: _spills(elf, symbol.name, sm) for symbol in functions}
     kernels = {
-        symbol.name: _kernel(elf, found, symbol.name, sm, totals, _reached(spills, symbol.name, calls))
-        for symbol in elf.symbols
-        if _is_function(symbol.info) and symbol.other & _ENTRY
+        symbol.name: _kernel(elf, symbol.name, sm, totals, _reached(spills, symbol.name, calls))
+        for symbol in functions
+        if symbol.other & _ENTRY
     }
     variables = {
         symbol.name: symbol.size
         for symbol in elf.symbols
-        if symbol.info & 0xF == _OBJECT and _holds_variables(elf, symbol.section)
+        # Special indices, from 0xff00 on, are beyond all sections.
+        if symbol.kind == _OBJECT and symbol.section < len(elf.sections)
+        if elf.sections[symbol.section].name.startswith((".nv.global", ".nv.constant"))
     }
+    note = elf.content(_TOOL_NOTE)
+    tool, target = _TOOL_VERSION.search(note), _TOOL_ARCH.search(note)
+    arch = target[1].decode() if target else None
+    if elf.abi <= _ABI_7:
+        arch = f"sm_{sm}a" if elf.flags & _ABI_7_ACCELERATED else f"sm_{sm}"
     return Cubin(
         sm=sm,
-        arch=_arch(elf, found.get(".note.nv.tkinfo"), sm),
+        arch=arch,
         kernels=dict(sorted(kernels.items())),
         variables=dict(sorted(variables.items())),
         relocatable=elf.kind == _RELOCATABLE,
-        tool=_tool(elf, found.get(".note.nv.tkinfo")),
+        tool=tool[1].decode() if tool else "",
     )
 
 
-def _is_function(info: int) -> bool:
-    return info & 0xF == _FUNCTION
-
-
-def _kernel(
-    elf: Elf, found: dict[str, Section], name: str, sm: int, totals: dict[int, dict[str, int]], spilled: Spills
-) -> KernelSection:
+def _kernel(elf: Elf, name: str, sm: int, totals: dict[int, dict[str, int]], spilled: tuple[int, int]) -> KernelSection:
+    params: dict[int, tuple[int, int]] = {}
+    pointers = set()
+    for attribute, payload in _attributes(elf, f".nv.info.{name}"):
+        if attribute in {_PARAMETER_PACKED, _PARAMETER_LARGE}:
+            ordinal, offset, size = _PARAMETER.unpack(payload)
+            # Both layouts share the word with flags, such as "is a pointer" from sm_100 on.
+            params[ordinal] = offset, size >> 18 if attribute == _PARAMETER_PACKED else size & 0xFFFF
+            if attribute == _PARAMETER_PACKED and size & _POINTER:
+                pointers.add(ordinal)
     return KernelSection(
         registers=totals[_REGISTERS].get(name, 0),
-        shared=_shared(found.get(f".nv.shared.{name}"), sm),
+        shared=max(0, elf.size(f".nv.shared.{name}") - (_RESERVED_SHARED if sm >= 90 else 0)),
         stack=totals[_STACK_SIZE].get(name, totals[_FRAME_SIZE].get(name, 0)),
-        spill_stores=spilled.stores,
-        spill_loads=spilled.loads,
-        code=_size(found.get(f".text.{name}")),
-        params=_params(elf, found.get(f".nv.info.{name}")),
-        pointers=_pointers(elf, found.get(f".nv.info.{name}")),
+        spill_stores=spilled[0],
+        spill_loads=spilled[1],
+        code=elf.size(f".text.{name}"),
+        params=tuple(params[ordinal] for ordinal in sorted(params)),
+        pointers=frozenset(pointers),
     )
 
 
-def _totals(elf: Elf, section: Section | None) -> dict[int, dict[str, int]]:
-    """Return what the file's own attributes say of each function, by attribute and lowered name."""
+def _totals(elf: Elf) -> dict[int, dict[str, int]]:
     totals: dict[int, dict[str, int]] = {_REGISTERS: {}, _FRAME_SIZE: {}, _STACK_SIZE: {}}
-    for attribute, payload in _attributes(elf, section):
+    for attribute, payload in _attributes(elf, ".nv.info"):
         if attribute in totals:
             index, value = _PAIR.unpack(payload)
             totals[attribute][elf.symbols[index].name] = value
     return totals
 
 
-def _spills(elf: Elf, found: dict[str, Section], name: str, sm: int) -> Spills:
-    """Return what the code of a function's section spills; a whole program's callees are in its kernels' sections."""
-    marks = (mark for kind, mark in _attributes(elf, found.get(f".nv.info.{name}")) if kind == _SPILLS)
-    return count_spills(marks, elf.content(found.get(f".text.{name}")), sm)
-
-
-def _calls(elf: Elf, found: dict[str, Section]) -> dict[str, list[str]]:
-    """Return which functions of other sections a function calls, by lowered name."""
-    calls: dict[str, list[str]] = {}
-    for caller, callee in _PAIR.iter_unpack(elf.content(found.get(".nv.callgraph"))):
-        if callee < len(elf.symbols):  # larger ones are marks
-            calls.setdefault(elf.symbols[caller].name, []).append(elf.symbols[callee].name)
-    return calls
-
-
-def _reached(spills: dict[str, Spills], name: str, calls: dict[str, list[str]]) -> Spills:
-    """Return what a function spills with everything it calls, each once."""
-    reached, waiting = {name}, [name]
-    while waiting:
-        new = set(calls.get(waiting.pop(), ())) - reached
-        reached |= new
-        waiting += new
-    return sum((spills[function] for function in reached if function in spills), Spills())
-
-
-def _attributes(elf: Elf, section: Section | None) -> Iterator[tuple[int, bytes]]:
+def _attributes(elf: Elf, name: str) -> Iterator[tuple[int, bytes]]:
     """Yield the attributes that carry bytes: format, number, and a size or (in other formats) the value itself."""
-    content = elf.content(section)
+    content = elf.content(name)
     at = 0
     while at < len(content):
         form, attribute, size = _ATTRIBUTE.unpack_from(content, at)
@@ -398,75 +350,38 @@ def _attributes(elf: Elf, section: Section | None) -> Iterator[tuple[int, bytes]
             at += size
 
 
-def _params(elf: Elf, section: Section | None) -> tuple[tuple[int, int], ...]:
-    found: dict[int, tuple[int, int]] = {}
-    for attribute, payload in _attributes(elf, section):
-        if attribute in {_PARAMETER_PACKED, _PARAMETER_LARGE}:
-            ordinal, offset, size = _PARAMETER.unpack(payload)
-            # Both layouts share the word with flags, such as "is a pointer" from sm_100 on.
-            found[ordinal] = offset, size >> 18 if attribute == _PARAMETER_PACKED else size & 0xFFFF
-    return tuple(found[ordinal] for ordinal in sorted(found))
+def _calls(elf: Elf) -> dict[str, list[str]]:
+    calls: dict[str, list[str]] = {}
+    for caller, callee in _PAIR.iter_unpack(elf.content(".nv.callgraph")):
+        if callee < len(elf.symbols):  # larger ones are marks
+            calls.setdefault(elf.symbols[caller].name, []).append(elf.symbols[callee].name)
+    return calls
 
 
-def _pointers(elf: Elf, section: Section | None) -> frozenset[int]:
-    rows = (_PARAMETER.unpack(payload) for kind, payload in _attributes(elf, section) if kind == _PARAMETER_PACKED)
-    return frozenset(ordinal for ordinal, _, word in rows if word & _POINTER)
+def _reached(spills: dict[str, tuple[int, int]], name: str, calls: dict[str, list[str]]) -> tuple[int, int]:
+    reached, waiting = {name}, [name]
+    while waiting:
+        new = set(calls.get(waiting.pop(), ())) - reached
+        reached |= new
+        waiting += new
+    found = [spills[function] for function in reached if function in spills]
+    return sum(stores for stores, _ in found), sum(loads for _, loads in found)
 
 
-def _size(section: Section | None) -> int:
-    return section.size if section else 0
+def _spills(elf: Elf, name: str, sm: int) -> tuple[int, int]:
+    """Return the bytes that a function's section stores and loads because the registers do not suffice.
 
-
-def _shared(section: Section | None, sm: int) -> int:
-    reserved = _RESERVED_SHARED if sm >= 90 else 0
-    return max(0, _size(section) - reserved)
-
-
-def _holds_variables(elf: Elf, index: int) -> bool:
-    # Not the first section, where undefined symbols are, nor the special indices from 0xff00 on.
-    return index < len(elf.sections) and elf.sections[index].name.startswith((".nv.global", ".nv.constant"))
-
-
-def _arch(elf: Elf, note: Section | None, sm: int) -> str | None:
-    """Return the architecture with its suffix: a flag in ABI 7, from the assembler's recorded options in ABI 8."""
-    if elf.abi <= _ABI_7:
-        return f"sm_{sm}a" if elf.flags & _ABI_7_ACCELERATED else f"sm_{sm}"
-    found = _TOOL_ARCH.search(elf.content(note))
-    return found[1].decode() if found else None
-
-
-def _tool(elf: Elf, note: Section | None) -> str:
-    found = _TOOL_VERSION.search(elf.content(note))
-    return found[1].decode() if found else ""
-
-
-#: Operation codes of LDL and STL. The bits above them tell the operands' form.
-_LOAD_128, _STORE_128 = 0x183, 0x187
-_LOAD_64, _STORE_64 = 0xEF4, 0xEF5
-
-
-class Spills(NamedTuple):
-    """Bytes a thread stores and loads because the registers do not suffice, each instruction counted once."""
-
-    stores: int = 0
-    loads: int = 0
-
-    def __add__(self, other: object) -> Spills:
-        if not isinstance(other, Spills):
-            return NotImplemented
-        return Spills(self.stores + other.stores, self.loads + other.loads)
-
-
-def count_spills(marks: Iterable[bytes], code: bytes, sm: int) -> Spills:
-    """Return what the marks of one function's code come to. Raises struct.error for an offset outside of it."""
+    Each instruction counts once. A whole program's callees are in its kernels' sections.
+    """
+    code = elf.content(f".text.{name}")
     stores = loads = 0
-    for mark in marks:
-        for kind, offset in _MARK.iter_unpack(mark):
+    for attribute, marks in _attributes(elf, f".nv.info.{name}"):
+        for kind, offset in _PAIR.iter_unpack(marks) if attribute == _SPILLS else ():
             if kind == _SPILL:
                 is_store, size = _access(code, offset, sm)
                 stores += size * is_store
                 loads += size * (not is_store)
-    return Spills(stores, loads)
+    return stores, loads
 
 
 def _access(code: bytes, offset: int, sm: int) -> tuple[bool, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 _LOCATED: Final = re.compile(r"(.+)\((\d+)\): (catastrophic error|error|warning)(?: #\d+(?:-D)?)?: (.*)")
 _ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)")
@@ -76,22 +76,18 @@ def _diagnostic(line: str) -> Diagnostic | None:
 
 
 def _with_excerpt(found: Diagnostic, line: str) -> Diagnostic:
-    if len(found.excerpt) == 0:
+    if not found.excerpt:
         if found.message.endswith(":") and _CANDIDATE.fullmatch(line):
             return found
         if given := _GIVEN.fullmatch(line):
             return replace(found, message=f"{found.message.rstrip(':')}: {given[1]}")
         return replace(found, excerpt=(line,))
-    if len(found.excerpt) == 1 and _MARK.fullmatch(line):
-        return replace(found, excerpt=(*found.excerpt, _mark_of_header(found) or line))
-    return found
-
-
-def _mark_of_header(found: Diagnostic) -> str:
-    """Return a mark below a header that cannot be opened, empty for any other message: NVRTC marks the line's end."""
-    unopened = _UNOPENED.match(found.message)
-    at = found.excerpt[0].find(unopened[1]) if unopened else 0
-    return " " * (at - 1) + "^" * (len(unopened[1]) + 2) if unopened and at > 0 else ""
+    if len(found.excerpt) > 1 or not _MARK.fullmatch(line):
+        return found
+    if unopened := _UNOPENED.match(found.message):  # NVRTC marks the end of the line
+        at = found.excerpt[0].find(unopened[1])
+        line = " " * (at - 1) + "^" * (len(unopened[1]) + 2) if at > 0 else line
+    return replace(found, excerpt=(*found.excerpt, line))
 
 
 def bad_names(found: Sequence[Diagnostic], names: Sequence[str]) -> dict[str, str]:
@@ -101,25 +97,18 @@ def bad_names(found: Sequence[Diagnostic], names: Sequence[str]) -> dict[str, st
     """
     reasons: dict[str, str] = {}
     rejected: dict[str, str] = {}
-    for quoted, message in _of_names(found):
-        if conclusion := _CONCLUSION.match(message):
+    for diagnostic in found:
+        quote = _NAME.match(diagnostic.excerpt[0]) if diagnostic.file == _NAMES and diagnostic.excerpt else None
+        if quote is None:
+            continue
+        quoted = " ".join(quote[1].split())
+        if conclusion := _CONCLUSION.match(diagnostic.message):
             rejected[quoted] = reasons.get(quoted, conclusion[1])
         else:
-            reasons.setdefault(quoted, message)
+            reasons.setdefault(quoted, diagnostic.message)
     undefined = {match[1]: match[0] for reason in rejected.values() if (match := _UNDEFINED.match(reason))}
     for quoted, reason in rejected.items():  # NVRTC calls an identifier undefined once; used again, it has other words
         known = (undefined[word] for word in _WORD.findall(quoted) if word in undefined)
         rejected[quoted] = next(known, reason)
-    spelled = {name: _spaced(name.partition("\n")[0]) for name in names}
+    spelled = {name: " ".join(name.partition("\n")[0].split()) for name in names}
     return {name: rejected[quoted] for name, quoted in spelled.items() if quoted in rejected}
-
-
-def _of_names(found: Sequence[Diagnostic]) -> Iterator[tuple[str, str]]:
-    for diagnostic in found:
-        match = _NAME.match(diagnostic.excerpt[0]) if diagnostic.file == _NAMES and diagnostic.excerpt else None
-        if match is not None:
-            yield _spaced(match[1]), diagnostic.message
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())

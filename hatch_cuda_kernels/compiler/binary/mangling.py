@@ -33,7 +33,6 @@ T = TypeVar("T")
 
 
 def _table(text: str) -> dict[str, str]:
-    """Return what the first word of each part stands for."""
     return dict(part.strip().split(" ", 1) for part in text.split(","))
 
 
@@ -77,40 +76,6 @@ class UnknownError(Exception):
     """The name has something that is not read here."""
 
 
-class SymbolCursor:
-    """A place in a mangled name."""
-
-    def __init__(self, text: str, at: int) -> None:
-        self._text = text
-        self._at = at
-
-    def _ends(self) -> bool:
-        """Return whether a list ends here, or the name."""
-        return self._at >= len(self._text) or self._text[self._at] in ".E"
-
-    def _next(self, text: str) -> bool:
-        return self._text.startswith(text, self._at)
-
-    def _take(self, text: str) -> bool:
-        found = self._next(text)
-        self._at += len(text) * found
-        return found
-
-    def _expect(self, text: str) -> None:
-        if not self._take(text):
-            raise UnknownError
-
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self._text, self._at)
-        self._at = found.end() if found is not None else self._at
-        return found
-
-    def _counted(self, pattern: re.Pattern[str], base: int = 10) -> int | None:
-        """Return the number of a pattern that counts ``_``, ``0_``, ``1_`` and so on, from 0; None without one."""
-        found = self._match(pattern)
-        return None if found is None else int(found[1], base) + 1 if found[1] else 0
-
-
 def demangled(lowered: str) -> str:
     """Return a lowered name with its parameters as C++ spells it; as it is, where it is not mangled or too unusual."""
     return _read(_Demangler.encoding, lowered, brief=False) or lowered
@@ -139,8 +104,6 @@ def _read(what: Callable[[_Demangler], T], lowered: str, *, brief: bool) -> T | 
 
 
 class _Name(NamedTuple):
-    """A name, and what is known of it."""
-
     text: str
     arguments: list[str] | None = None
     """Template arguments, if it ends in them."""
@@ -148,11 +111,12 @@ class _Name(NamedTuple):
     """Of a member function."""
 
 
-class _Demangler(SymbolCursor):
+class _Demangler:
     """One pass through a mangled name. ``brief`` names leave out inline namespaces with a library's version."""
 
     def __init__(self, text: str, *, brief: bool) -> None:
-        super().__init__(text, len("_Z"))
+        self._text = text
+        self._at = len("_Z")
         self._seen: list[SpelledType] = []
         self._arguments: list[str] = []
         self._brief = brief
@@ -185,7 +149,6 @@ class _Demangler(SymbolCursor):
         return self._types()
 
     def _types(self) -> list[str]:
-        """Return the types up to the end of a list."""
         found = [str(self._type())]
         while not self._ends():
             found.append(str(self._type()))
@@ -221,29 +184,20 @@ class _Demangler(SymbolCursor):
             if arguments is not None:
                 name += f"<{', '.join(arguments)}>"
             else:
-                last = self._structor(last) or self._plain()
-                name = self._member(name, last)
+                structor = self._match(STRUCTOR)
+                last = f"{'~' if structor[0][0] == 'D' else ''}{last}" if structor else self._plain()
+                if not (self._brief and name and VERSION.fullmatch(last)):
+                    name = f"{name}::{last}" if name else last
             if not self._next("E"):
                 self._keep(SpelledType(name))
         return _Name(name, arguments, qualifiers)
 
-    def _member(self, owner: str, name: str) -> str:
-        if self._brief and owner and VERSION.fullmatch(name):
-            return owner
-        return f"{owner}::{name}" if owner else name
-
     def _local(self) -> _Name:
-        """Return the name of what is declared in a function."""
         function = self.encoding()
         self._expect("E")
         inner = self._name()
         self._match(DISCRIMINATOR)
         return _Name(f"{function}::{inner.text}", inner.arguments)
-
-    def _structor(self, owner: str) -> str:
-        """Return the name of a constructor or destructor; empty where there is none."""
-        found = self._match(STRUCTOR)
-        return "" if found is None else f"{'~' if found[0][0] == 'D' else ''}{owner}"
 
     def _plain(self) -> str:
         """Return one identifier, an operator, or what stands for a class without a name."""
@@ -340,3 +294,28 @@ class _Demangler(SymbolCursor):
         if self._text[self._at] not in NAMES:
             raise UnknownError
         return SpelledType(self._name().text)
+
+    def _ends(self) -> bool:
+        return self._at >= len(self._text) or self._text[self._at] in ".E"
+
+    def _next(self, text: str) -> bool:
+        return self._text.startswith(text, self._at)
+
+    def _take(self, text: str) -> bool:
+        found = self._next(text)
+        self._at += len(text) * found
+        return found
+
+    def _expect(self, text: str) -> None:
+        if not self._take(text):
+            raise UnknownError
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self._text, self._at)
+        self._at = found.end() if found is not None else self._at
+        return found
+
+    def _counted(self, pattern: re.Pattern[str], base: int = 10) -> int | None:
+        """Return the number of a pattern that counts ``_``, ``0_``, ``1_`` and so on, from 0; None without one."""
+        found = self._match(pattern)
+        return None if found is None else int(found[1], base) + 1 if found[1] else 0

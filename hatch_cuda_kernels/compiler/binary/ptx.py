@@ -1,6 +1,4 @@
-"""Reads what a PTX text declares: its ISA and target, entry points with parameter types, module variables.
-
-It also drops what no kernel leads to.
+"""PTX texts: ISA and target, entry points with parameter types, module variables; without what no kernel uses.
 
 Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a line, module scope unindented).
 """
@@ -9,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +27,7 @@ _INTERNAL: Final = re.compile(
     re.DOTALL,
 )
 _WORD: Final = re.compile(_NAME)
+_UNREADABLE: Final = "cannot read this {} of a PTX text: {!r}"
 _DECLARATION: Final = re.compile(
     rf"(?:\.v(?P<lanes>[24])\s+)?\.[a-z]+(?P<bits>\d+)(?P<pair>x2)?\s+(?P<name>{_NAME})(?P<dimensions>(?:\[\d+\])*)\s*$"
 )
@@ -64,11 +62,17 @@ def read_ptx(text: str) -> Ptx:
     version, target = _VERSION.search(text), _TARGET.search(text)
     if version is None or target is None:
         raise ValueError("not PTX: no .version or no .target line")
+    entries = {}
+    for found in _ENTRY.finditer(text):
+        if found["cut"] is not None:
+            raise ValueError(_UNREADABLE.format("entry point", found[0].strip()))
+        params = (found[2] or "").strip()
+        entries[found[1]] = tuple(_param(param.strip()) for param in params.split(",")) if params else ()
     return Ptx(
         isa=(int(version[1]), int(version[2])),
         target=target[1],
-        entries=dict(_entry(found) for found in _ENTRY.finditer(text)),
-        variables=dict(_variable(found) for found in _VARIABLE.finditer(text)),
+        entries=entries,
+        variables=dict(map(_variable, _VARIABLE.finditer(text))),
         tool=tool[1] if (tool := _TOOL.search(text, 0, version.start())) else "",
     )
 
@@ -90,24 +94,15 @@ def drop_unused(text: str, keep: Collection[str]) -> str:
         used |= fresh
         waiting += fresh
     unused = users.keys() - used
-    return _INTERNAL.sub(partial(_without, unused), text) if unused else text
-
-
-def _without(unused: Collection[str], found: re.Match[str]) -> str:
-    return "" if (found[1] or found[2]) in unused else found[0]
-
-
-def _entry(found: re.Match[str]) -> tuple[str, tuple[str, ...]]:
-    if found["cut"] is not None:
-        raise _unreadable("entry point", found[0])
-    params = (found[2] or "").strip()
-    return found[1], tuple(_param(param.strip()) for param in params.split(",")) if params else ()
+    if not unused:
+        return text
+    return _INTERNAL.sub(lambda found: "" if (found[1] or found[2]) in unused else found[0], text)
 
 
 def _param(text: str) -> str:
     found = _PARAM.fullmatch(text)
     if found is None:
-        raise _unreadable("parameter", text)
+        raise ValueError(_UNREADABLE.format("parameter", text))
     if found["pointer"]:
         return "ptr"
     return f"{found['type']}[{found['size']}]:{found['align'] or 1}" if found["size"] else found["type"]
@@ -116,10 +111,6 @@ def _param(text: str) -> str:
 def _variable(line: re.Match[str]) -> tuple[str, int]:
     found = _DECLARATION.search(line[1])
     if found is None or line["cut"] is not None:
-        raise _unreadable("variable", line[0])
+        raise ValueError(_UNREADABLE.format("variable", line[0].strip()))
     bits = int(found["bits"]) * (2 if found["pair"] else 1) * int(found["lanes"] or 1)
     return found["name"], bits // 8 * prod(int(size) for size in re.findall(r"\d+", found["dimensions"]))
-
-
-def _unreadable(what: str, text: str) -> ValueError:
-    return ValueError(f"cannot read this {what} of a PTX text: {text.strip()!r}")

@@ -89,18 +89,14 @@ PARTS: Final = {
 }
 
 
-def part_files(name: str) -> tuple[str, ...]:
-    """Return the patterns of a part's files, for folders whose files no wheel lists."""
-    return (*PARTS[name].files, *_named(name))
-
-
-def _named(name: str) -> tuple[str, ...]:
-    """Return those of a part's files that only their names tell from those of others."""
-    return tuple(sorted(words_in("cuda", "files", "cudart"))) if name == "cudart" else ()
-
-
 #: What brings the parts; a folder of wheels may have those of either CUDA major.
 _DISTRIBUTIONS: Final = sorted({distribution(name, major) for name in PARTS for major in (12, 13)})
+
+
+def part_files(name: str, *, telling: bool = False) -> tuple[str, ...]:
+    """Return the patterns of a part's files, for folders whose files no wheel lists; or of the ``telling`` ones."""
+    named = sorted(words_in("cuda", "files", "cudart")) if name == "cudart" else ()
+    return (*(PARTS[name].telling if telling else PARTS[name].files), *named)
 
 
 def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
@@ -133,7 +129,6 @@ class PartFiles:
 
 
 def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...]] | None:
-    """Return the version that a wheel, conda or the toolkit's installer states, and the file that states it."""
     part = PARTS[name]
     wheel = wheel_of(folder, distribution(name, major))
     if wheel is not None:
@@ -151,7 +146,7 @@ def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...
 
 def _copied(folder: Path, name: str) -> tuple[str, tuple[Path, ...]]:
     """Return a version made of the version macro, if the part has one, and a digest of the telling files; and these."""
-    patterns = (*PARTS[name].telling, *_named(name))
+    patterns = part_files(name, telling=True)
     files = tuple(sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}))
     contents = [path.read_bytes() for path in files]
     macros = [match[1].decode() for content in contents if (match := re.search(_VERSION_MACRO, content))]
@@ -197,8 +192,6 @@ def include_graph(names: tuple[str, ...], folders: tuple[str, ...]) -> dict[str,
 
 
 class _Scan:
-    """One pass through the includes of the files in some folders."""
-
     def __init__(self, folders: tuple[str, ...]) -> None:
         toolkit = [folder for folder in folders if folder != STANDARD_FOLDER]
         self._folders = folders
@@ -273,11 +266,11 @@ class _Scan:
 
 @cache
 def _readers() -> list[str]:
-    """Return the files of the code that reads headers, each with its state: another version of it reads them anew."""
+    """Return the state of each file of the code that reads headers: another version of it reads them anew."""
     package = Path(__file__).parents[2]
     folders = (package / "cpp", package / "includes", package / "libraries", Path(__file__).parent)
-    files = [path for folder in folders for path in folder.glob("*") if path.is_file()]
-    return [f"{path}: {file_state(path)}" for path in sorted(files)]
+    files = sorted(path for folder in folders for path in folder.glob("*") if path.is_file())
+    return [f"{path}: {file_state(path)}" for path in files]
 
 
 def _names(spellings: Iterable[str], folder: str) -> _Names:

@@ -16,6 +16,7 @@ import shutil
 import struct
 import sys
 from base64 import urlsafe_b64encode
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
@@ -238,25 +239,21 @@ def library_files(stem: str) -> tuple[Path, ...]:
 
 
 def altered_library(stem: str) -> str:
-    """Return a digest of the files of a library that are not as their wheel lists them.
+    """Return a digest of the files of a library that differ from its wheel's list; empty for none, or without a wheel.
 
-    Empty if all of them are, or if no wheel brings the library. A library has 100 MB, so it is hashed only if it was
-    written or changed after the list, which an installer writes last, and then once for each state.
+    A library has 100 MB, so it is hashed only if it was written or changed after the list, which an installer writes
+    last, and then once for each state.
     """
-    files, wheel, site = library_files(stem), library_wheel(stem), None
-    if files:
-        site = site_of(files[-1])
+    files, wheel = library_files(stem), library_wheel(stem)
+    site = site_of(files[-1]) if files else None
     if site is None:
         return ""
     listed = listed_files([wheel] if wheel is not None else [])
-    named = {file.relative_to(site).as_posix(): file for file in files}
-    later = {
-        name: file
-        for name, file in named.items()
-        if wheel is None or name not in listed or not is_older(file, wheel.record)
-    }
-    contents = contents_at(str(files[-1].parent), _digest)
-    digests = {name: contents.of(str(file), file_state(file))[0] for name, file in later.items()}
+    contents, digests = contents_at(str(files[-1].parent), _digest), {}
+    for file in files:
+        name = file.relative_to(site).as_posix()
+        if wheel is None or name not in listed or not is_older(file, wheel.record):
+            digests[name] = contents.of(str(file), file_state(file))[0]
     contents.save()
     return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
 
@@ -303,6 +300,18 @@ def _refuse_cut(file: Path) -> None:
             raise OSError(message)
 
 
+@contextmanager
+def _required(name: str) -> Iterator[None]:
+    """Raise ToolchainError in place of what pathfinder and the bindings raise for a library that cannot be loaded."""
+    try:
+        yield
+    except Exception as error:  # of several types
+        if is_absent(error):
+            raise ToolchainError(f"{name} is not installed", install_compiler()) from None
+        cause = next((f" ({line})" for line in str(error).splitlines()), "")
+        raise ToolchainError(f"{name} is not installed{cause}", install_compiler()) from error
+
+
 @cache
 def ask_nvrtc() -> str:
     """Load NVRTC and return its build, such as ``13.0.88``, from the head of an empty program's PTX.
@@ -310,14 +319,10 @@ def ask_nvrtc() -> str:
     ``nvrtcVersion`` leaves out the last number. Raises ToolchainError when NVRTC is missing.
     """
     preload("nvrtc")
-    try:
+    with _required("NVRTC"):
         from cuda.bindings import nvrtc  # loads the library
 
         _, program = nvrtc.nvrtcCreateProgram(_PROBE, b"probe.cu", 0, [], [])
-    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        if is_absent(error):
-            raise missing_nvrtc() from None
-        raise missing_nvrtc(_first_line(error)) from error
     # Without the option NVRTC looks for the driver, which may be broken; before 12.9 there is no such option.
     with keep_sigint_handler():
         if nvrtc.nvrtcCompileProgram(program, 1, [b"-no-cache"])[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -342,19 +347,6 @@ def install_compiler() -> str:
     except (ImportError, ValueError):
         release = first_release()
     return pip_install(*release_requirements(release, finishers=("nvjitlink",)))
-
-
-def missing_nvrtc(cause: object = "") -> ToolchainError:
-    """Return the error for a process that needs NVRTC and has none."""
-    return _missing("NVRTC", cause)
-
-
-def _missing(name: str, cause: object = "") -> ToolchainError:
-    return ToolchainError(f"{name} is not installed{f' ({cause})' if cause else ''}", install_compiler())
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "")
 
 
 def check_age(version: str) -> None:
@@ -387,14 +379,10 @@ def known_numbers() -> str:
 def load_nvjitlink() -> Any:  # a module
     """Load nvJitLink and return its bindings. Raises ToolchainError when it is missing."""
     preload("nvJitLink")
-    try:
+    with _required("nvJitLink"):
         from cuda.bindings import nvjitlink  # loads the library
 
         nvjitlink.version()
-    except Exception as error:  # pathfinder and the bindings raise several types for a missing library
-        if is_absent(error):
-            raise _missing("nvJitLink") from None
-        raise _missing("nvJitLink", _first_line(error)) from error
     return nvjitlink
 
 
@@ -466,7 +454,8 @@ def load_device_runtime() -> DeviceLibrary:
     path, version = find_library(DEVICE_RUNTIME), library_version(DEVICE_RUNTIME)
     if path is not None:
         return _read(str(path), file_state(path), identity(version, DEVICE_RUNTIME))
-    for found in _in_toolkits():
+    homes = filter(None, map(os.environ.get, _RUNTIME_FOLDERS))
+    for found in filter(Path.is_file, (Path(home, folder, _FILE) for home in homes for folder in _FOLDERS)):
         return _read(str(found), file_state(found), "")
     nvrtc = library_version("nvrtc")
     wheel = pinned(DEVICE_RUNTIME, release_of(nvrtc)) if nvrtc else exactly(DEVICE_RUNTIME, bindings_major(), "")
@@ -481,9 +470,3 @@ def _read(path: str, _state: str, version: str) -> DeviceLibrary:
         message = f"{path} cannot be read: {error.strerror}"
         raise ToolchainError(message, "install CUDA's runtime again, or make the file readable") from error
     return found._replace(version=version or f"unknown+{found.sha256[:_DIGITS]}")
-
-
-def _in_toolkits() -> Iterator[Path]:
-    homes = filter(None, map(os.environ.get, _RUNTIME_FOLDERS))
-    paths = (Path(home, folder, _FILE) for home in homes for folder in _FOLDERS)
-    return (path for path in paths if path.is_file())

@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from packaging.requirements import Requirement
-
 #: From CUDA 13 on; before, the names end in the CUDA major.
 _DISTRIBUTIONS: Final = {
     "nvrtc": "nvidia-cuda-nvrtc",
@@ -111,15 +109,11 @@ def toolchain_requirements(
     The arguments are the fields of ``Toolchain``. For an altered file, it is the version that was altered.
     """
     major = int(nvrtc.partition(".")[0])
-    versions = {"nvrtc": nvrtc.partition("+")[0], "nvjitlink": nvjitlink.partition("+")[0]}
-    versions |= {"ptxas": ptxas.partition("+")[0], "cudadevrt": cudadevrt.partition("+")[0]}
+    tools = {"nvrtc": nvrtc, "nvjitlink": nvjitlink, "ptxas": ptxas, "cudadevrt": cudadevrt}
+    versions = {name: version.partition("+")[0] for name, version in tools.items()}
     versions |= {name: version for name, _, version in (part.partition(" ") for part in headers.split(", "))}
-    asked = (
-        exactly(part, major, version)
-        for part, version in versions.items()
-        if part in _DISTRIBUTIONS and _VERSION.fullmatch(version)
-    )
-    return list(dict.fromkeys(asked))
+    known = ((part, version) for part, version in versions.items() if part in _DISTRIBUTIONS)
+    return list(dict.fromkeys(exactly(part, major, version) for part, version in known if _VERSION.fullmatch(version)))
 
 
 def reinstall_option(versions: Iterable[str]) -> str:
@@ -153,7 +147,7 @@ def pip_install(*requirements: str, options: str = "", here: bool = True) -> str
     if here and not options:
         needed = _missing(requirements, anew=maker in {"uvx", "uv tool", "pipx run"}) or requirements
     if maker == "pip":
-        return _pip_command(needed, options)
+        return _joined("python3 -m pip install", options, map(quoted, needed))
     if maker == "uv":
         return _joined(_uv(), options, map(quoted, needed))
     if maker == "pipx":
@@ -165,8 +159,9 @@ def pip_install(*requirements: str, options: str = "", here: bool = True) -> str
     if maker == "uv tool":
         name, withs = Path(sys.prefix).name, (f"--with {quoted(one)}" for one in more)
         return _joined("uv tool install", _uv_options(options), withs, quoted(whole if name == _PROGRAM else name))
-    again = (_PROGRAM, *map(quoted, sys.argv[1:])) if _is_program() else ()
-    return _again(maker, whole, options, more, again)
+    started = Path(sys.argv[0])
+    is_program = started.stem == _PROGRAM or started.parts[-2:] == _MODULE  # whose arguments can be given again
+    return _again(maker, whole, options, more, (_PROGRAM, *map(quoted, sys.argv[1:])) if is_program else ())
 
 
 @cache
@@ -311,10 +306,6 @@ def _project_name(root: Path) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _pip_command(requirements: Iterable[str], options: str) -> str:
-    return _joined("python3 -m pip install", options, map(quoted, requirements))
-
-
 def quoted(text: str) -> str:
     """Return a word as a shell takes it. The quotes are double where that will do, also in the shell of Windows."""
     if _SHELL_SAFE.fullmatch(text):
@@ -323,7 +314,6 @@ def quoted(text: str) -> str:
 
 
 def _pipx(needed: Iterable[str], whole: str, options: str) -> str:
-    """Return how an environment of pipx's gets more; what it was made for is installed again, with its extra."""
     name = Path(sys.prefix).name
     more = [one for one in needed if one != whole]
     inject = _joined("pipx inject", _pip_options(options), quoted(name), map(quoted, more)) if more else ""
@@ -332,42 +322,28 @@ def _pipx(needed: Iterable[str], whole: str, options: str) -> str:
 
 
 def _missing(requirements: tuple[str, ...], *, anew: bool) -> tuple[str, ...]:
-    """Return the requirements that nothing here satisfies; ``anew``: nor what this package always brings."""
+    """Return the requirements that nothing here satisfies; ``anew``, those of an environment made for this program."""
+    from importlib.metadata import PackageNotFoundError, requires  # most processes give no advice
+
     try:
         from packaging.requirements import Requirement  # the build extra's
     except ImportError:
         return requirements
-    brought = {one.name for one in map(Requirement, _required()) if _holds(one)} if anew else set()
+    try:
+        stated = map(Requirement, requires(_PROGRAM) or [])
+    except PackageNotFoundError:
+        stated = map(Requirement, ())
+    brought = {one.name for one in stated if one.marker is None or one.marker.evaluate({"extra": "build"})}
     missing = []
     for text in requirements:
         asked = Requirement(text)
-        lasts = not anew or asked.name in brought
-        if (
-            asked.url
-            or asked.extras
-            or not lasts
-            or not asked.specifier.contains(_version(asked.name), prereleases=True)
-        ):
+        is_plain = not (asked.url or asked.extras or (anew and asked.name not in brought))
+        if not (is_plain and asked.specifier.contains(_version(asked.name), prereleases=True)):
             missing.append(text)
     return tuple(missing)
 
 
-def _required() -> list[str]:
-    from importlib.metadata import PackageNotFoundError, requires  # as above
-
-    try:
-        return requires(_PROGRAM) or []
-    except PackageNotFoundError:
-        return []
-
-
-def _holds(requirement: Requirement) -> bool:
-    """Return whether a requirement of this package is one of its program."""
-    return requirement.marker is None or requirement.marker.evaluate({"extra": "build"})
-
-
 def _version(name: str) -> str:
-    """Return the version of a distribution; one that no requirement takes if it is not installed."""
     from importlib.metadata import PackageNotFoundError, metadata  # as above
 
     try:
@@ -376,12 +352,6 @@ def _version(name: str) -> str:
         return "0"
     stated = found.get_all("Version")  # a folder that pip left half removed states none
     return str(stated[0]) if stated else "0"
-
-
-def _is_program() -> bool:
-    """Return whether the process is this package's command line, whose arguments can be given again."""
-    started = Path(sys.argv[0])
-    return started.stem == _PROGRAM or started.parts[-2:] == _MODULE
 
 
 def _is_of_uv(prefix: Path) -> bool:
@@ -399,10 +369,7 @@ def _uv() -> str:
 
 
 def _run_takes_more() -> bool:
-    """Return whether ``pipx run`` has ``--with``, as its releases do since 1.10, by the notes that they leave.
-
-    What leaves none has uv do it, as later releases do.
-    """
+    """Return whether ``pipx run`` has ``--with``, as it has since 1.10. uv stands in for one without notes."""
     try:
         noted = json.loads((Path(sys.prefix) / _PIPX_NOTES).read_text(encoding="utf-8"))
         return tuple(map(int, noted["pipx_metadata_version"].split("."))) > _NO_WITH

@@ -145,8 +145,11 @@ def header_folders(major: int) -> Iterator[Path]:
     for name, part in PARTS.items():
         if not any((folder / part.marker).is_file() for folder in folders):
             folders += _system_folders(name)
-    # A toolkit of another major beside this NVRTC (a system CUDA 12 with the CUDA 13 wheels) would not compile.
-    yield from dict.fromkeys(folder for folder in folders if _major_of(folder) in {major, None})
+    for folder in dict.fromkeys(folders):
+        header = folder / "cuda.h"
+        # A toolkit of another major beside this NVRTC (a system CUDA 12 with the CUDA 13 wheels) would not compile.
+        if _major_in(header, file_state(header)) in {major, None}:
+            yield folder
 
 
 def _system_folders(part: str) -> list[Path]:
@@ -154,11 +157,6 @@ def _system_folders(part: str) -> list[Path]:
 
     found = find_nvidia_header_directory("nvcc" if part == "crt" else part)
     return [Path(found)] if found else []
-
-
-def _major_of(folder: Path) -> int | None:
-    header = folder / "cuda.h"
-    return _major_in(header, file_state(header))
 
 
 @lru_cache(maxsize=16)
@@ -173,7 +171,6 @@ def _major_in(header: Path, _state: str) -> int | None:
 
 @cache
 def _loaded_nvjitlink() -> str:
-    """Return the release of an nvJitLink that no wheel brought; empty if there is none."""
     try:
         return identity(".".join(map(str, nvjitlink_version())), "nvJitLink")
     except ToolchainError:
@@ -221,7 +218,9 @@ def current_toolchain() -> Toolchain:
     if noted is not None and unchanged(note["states"]):
         return noted
     toolchain = find_toolchain()
-    _NOTES.write(subject, {**toolchain._asdict(), "states": _states(toolchain)})
+    nvrtc = [] if library_files("nvrtc") else [Path(path) for path in _loaded_nvrtc()]
+    states = {str(path): file_state(path) for path in (*nvrtc, *_evidence(toolchain))}
+    _NOTES.write(subject, {**toolchain._asdict(), "states": states})
     return toolchain
 
 
@@ -289,19 +288,12 @@ def _markers() -> list[list[Path]]:
     return [[marker for marker in markers if marker.is_file()] for markers in found]
 
 
-def _states(toolchain: Toolchain) -> dict[str, str]:
-    """Return the states of the files that a toolchain's versions were read from."""
-    nvrtc = [] if library_files("nvrtc") else [Path(path) for path in _loaded_nvrtc()]
-    return {str(path): file_state(path) for path in (*nvrtc, *_evidence(toolchain))}
-
-
 def _evidence(toolchain: Toolchain) -> list[Path]:
     parts = find_parts(toolchain.include_dirs, toolchain.release[0])
     return [path for part in parts for path in part.evidence]
 
 
 def _loaded_nvrtc() -> list[str]:
-    """Return the files of NVRTC mapped into this process, as the kernel lists them."""
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -310,7 +302,6 @@ def _loaded_nvrtc() -> list[str]:
 
 
 def _noted(note: dict[str, Any]) -> Toolchain | None:
-    """Return the toolchain that a note describes; None if the note is damaged or missing."""
     try:
         return Toolchain(note["nvrtc"], note["headers"], tuple(note["include_dirs"]), note["nvjitlink"])
     except (KeyError, TypeError):

@@ -15,7 +15,7 @@ from wheels import digest
 
 from hatch_cuda_kernels.compiler.toolchain import libraries, toolchain
 from hatch_cuda_kernels.compiler.toolchain.key_parts import recall_key_part
-from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major, library_files, missing_nvrtc
+from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major, library_files
 from hatch_cuda_kernels.compiler.toolchain.toolchain import (
     current_toolchain,
     find_toolchain,
@@ -23,6 +23,7 @@ from hatch_cuda_kernels.compiler.toolchain.toolchain import (
     load_toolchain,
     remember_key_part,
 )
+from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.standalone import compile_to_ptx
 
 pytestmark = pytest.mark.skipif(bindings_major() == 12, reason="the site is made as wheels of CUDA 13 are")
@@ -193,7 +194,7 @@ def test_a_process_without_nvrtc_keeps_what_was_recorded(site, forget, monkeypat
     altered = current_toolchain()
 
     def find():
-        raise missing_nvrtc("none here")
+        raise ToolchainError("NVRTC is not installed (none here)", "install it")
 
     shutil.rmtree(site / LIB)
     monkeypatch.setattr(toolchain, "find_toolchain", find)
