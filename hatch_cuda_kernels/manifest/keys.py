@@ -9,7 +9,7 @@ import re
 import textwrap
 from dataclasses import fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import ComputeCapability, parse_version
 from hatch_cuda_kernels.environment import SIZE_PATTERN, parse_size
@@ -63,16 +63,12 @@ _ATTRIBUTES: Final = ("cluster", "cooperative", "pdl", "priority", "carveout")
 _MOST_THREADS: Final = (1 << 31) - 1
 
 
-def _read_text(spot: Spot) -> str:
+def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read`` returns
     node = spot.node
     if not isinstance(node, Scalar) or node.tag not in {"int", "str"} or not node.text:
         raise wrong_type("an integer or an expression such as 'ceil_div(n, 256)'", spot)
-    return node.text
-
-
-def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read`` returns
     try:
-        return read(_read_text(spot))
+        return read(node.text)
     except ExpressionError as error:
         for problem in error.problems:
             spot.report(problem)
@@ -138,15 +134,11 @@ def check_placeholders(module: Mapping[str, Any]) -> None:
         known = placeholders(kernel)
         if known and normalize_name(kernel) not in patterns:
             rule.spot.report(f"no instance is written {kernel!r}{suggest(kernel, patterns.values())}")
-        for sizes in _expressions(rule):
+        stated = rule.value or {}
+        for sizes in (stated[key] for key in _EXPRESSIONS if stated.get(key) is not None):
             for size in sizes.value if isinstance(sizes.value, tuple) else (sizes.value,):
                 for name in sorted(placeholders_of(size)):
                     _check_placeholder(name, kernel, known, matrix, sizes.spot)
-
-
-def _expressions(rule: Item) -> list[Item]:
-    values = rule.value or {}
-    return [found for key in _EXPRESSIONS if (found := values.get(key)) is not None]
 
 
 def _check_placeholder(name: str, kernel: str, known: tuple[str, ...], matrix: Mapping[str, Item], spot: Spot) -> None:
@@ -169,12 +161,11 @@ def launch_rules(module: Mapping[str, Any]) -> tuple[StatedRule, ...]:
 
 def _stated_rule(kernel: str, item: Item) -> StatedRule:
     values: dict[str, Any] = item.value
-    shared = values.get("shared_mem")
     rule = LaunchRule(
         kernel=kernel,
         grid=values["grid"].value,
         block=values["block"].value,
-        shared_mem="0" if shared is None else shared.value,
+        shared_mem=values["shared_mem"].value if "shared_mem" in values else "0",
         attributes={name: values[name] for name in _ATTRIBUTES if name in values},
     )
     places: dict[str, str] = {key: values[key].spot.where for key in _EXPRESSIONS if key in values}
@@ -199,34 +190,27 @@ def _read_size(spot: Spot) -> int:
 _SIZE: Final = Kind(_read_size, {"anyOf": _SCHEMA})
 
 
-_Macros: TypeAlias = tuple[tuple[str, str | None], ...]
-
 _VERSION: Final = "{version}"
 _PARAMETERS: Final = r" *(?:[A-Za-z_][A-Za-z0-9_]* *(?:, *[A-Za-z_][A-Za-z0-9_]* *)*(?:, *\.\.\. *)?|\.\.\. *)?"
 _MACRO: Final = re.compile(rf"{IDENTIFIER.pattern}(?:\({_PARAMETERS}\))?")
 _MACROS: Final = map_of(MACRO_VALUE, keys=_MACRO, key_words="a macro such as NAME or NAME(x, y)")
 
 
-def _read_define(spot: Spot) -> _Macros:
-    items = _MACROS.read(spot)
+def _read_define(spot: Spot) -> tuple[tuple[str, str | None], ...]:
     known: dict[str, str] = {}
-    for name, item in items.items():
+    macros = []
+    for name, item in _MACROS.read(spot).items():
         first = known.setdefault(macro_name(name), name)
         if first != name:
             item.spot.report(f"{first} is a macro of the same name")
-    return tuple((name, _value(item.value)) for name, item in items.items() if item.value is not None)
-
-
-def _value(item: Item) -> str | None:
-    """Return a macro's text; None, with the problem noted, if it needs a version that is unknown."""
-    value: str | None = item.value
-    if value is None or _VERSION not in value:
-        return value
-    try:
-        return value.replace(_VERSION, item.spot.reading.version())
-    except InputError as refusal:
-        item.spot.report(str(refusal))
-        return None
+        value = None if item.value is None else item.value.value
+        if value is not None and _VERSION in value:
+            try:
+                value = value.replace(_VERSION, spot.reading.version())
+            except InputError as refusal:
+                item.value.spot.report(str(refusal))
+        macros += [] if item.value is None else [(name, value)]
+    return tuple(macros)
 
 
 def _variable(_: Spot, name: str) -> str:
@@ -248,14 +232,7 @@ _VARIABLE: Final[Table] = {
 _VARIABLES: Final = map_of(table("variable", _VARIABLE), keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
 
 
-def _read_define_from(spot: Spot) -> _Macros:
-    return tuple(
-        (name, item.value["env"]) for name, item in _VARIABLES.read(spot).items() if item.value and "env" in item.value
-    )
-
-
 _DEFINE: Final = Kind(_read_define, _MACROS.schema)
-_DEFINE_FROM: Final = Kind(_read_define_from, _VARIABLES.schema)
 
 
 def _with_macros(options: Kind) -> Kind:
@@ -263,12 +240,13 @@ def _with_macros(options: Kind) -> Kind:
 
     def read(spot: Spot) -> dict[str, Any]:
         values: dict[str, Any] = options.read(spot)
-        found: _Macros = values.pop("define_from", None) or ()
-        known = {macro_name(name) for name, _ in values.get("define") or ()}
-        for name, _ in found:
+        stated, found = values.get("define") or (), values.pop("define_from", None) or {}
+        read = tuple((name, item.value["env"]) for name, item in found.items() if item.value and "env" in item.value)
+        known = {macro_name(name) for name, _ in stated}
+        for name, _ in read:
             if name in known:
                 spot.report(f"{name} is under define and under define_from; leave one of them out")
-        return values | {"define": (*(values.get("define") or ()), *found)} if found else values
+        return values | {"define": (*stated, *read)} if read else values
 
     return Kind(read, options.schema)
 
@@ -314,12 +292,6 @@ _NAMES: Final = items_of(text("a C++ name"))
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
 
 
-def _read_schema(spot: Spot) -> int:
-    if not isinstance(spot.node, Scalar) or (spot.node.tag, spot.node.text) != ("int", "1"):
-        raise wrong_type("1, the version of the format that this package reads", spot)
-    return 1
-
-
 #: The kinds of NvrtcOptions' fields, by name or else by type. A new flag of type bool needs no entry.
 _OPTION_KINDS: Final[dict[str, Kind]] = {
     "bool": BOOLEAN,
@@ -338,9 +310,7 @@ _OPTIONS: Final[Table] = {
     option.name: Key(_OPTION_KINDS.get(option.name) or _OPTION_KINDS[str(option.type)])  # described by NvrtcOptions
     for option in fields(NvrtcOptions)
 } | {
-    "define_from": Key(
-        _DEFINE_FROM, "Macros whose values are read from the environment; the values are part of the key."
-    )
+    "define_from": Key(_VARIABLES, "Macros whose values are read from the environment; the values are part of the key.")
 }
 _WITH_MACROS: Final = _with_macros(table("options", _OPTIONS))
 
@@ -397,13 +367,16 @@ _SUPPORTS: Final[Table] = {
     ),
 }
 
+
 _MODULES: Final = map_of(
     table("module", _MODULE), keys=ENTRY_NAME, key_words="a module name (letters, digits, _ and -, or a *)", least=1
 )
 
 
-def _read_modules(spot: Spot) -> dict[str, Item]:
-    return name_modules(_MODULES.read(spot))
+def _read_schema(spot: Spot) -> int:
+    if not isinstance(spot.node, Scalar) or (spot.node.tag, spot.node.text) != ("int", "1"):
+        raise wrong_type("1, the version of the format that this package reads", spot)
+    return 1
 
 
 MANIFEST: Final[Table] = {
@@ -422,7 +395,11 @@ MANIFEST: Final[Table] = {
         "How images are stored. none: each in a file. solid: those of a module packed together. auto (default): solid"
         " for modules of 32 KiB and more.",
     ),
-    "modules": Key(Kind(_read_modules, _MODULES.schema), "The modules by name.", "list at least one module"),
+    "modules": Key(
+        Kind(lambda spot: name_modules(_MODULES.read(spot)), _MODULES.schema),
+        "The modules by name.",
+        "list at least one module",
+    ),
     "supports": Key(
         table("supports", _SUPPORTS), "A promise that the build proves; if it cannot, it fails and names the gap."
     ),
@@ -450,8 +427,11 @@ def manifest_schema() -> dict[str, Any]:
     placeholders. Options are described by the docstrings under the fields of NvrtcOptions.
     """
     definitions = {name: _table_schema(keys) for name, keys in TABLES.items()}
-    for name, extra in _option_notes().items():
-        definitions["options"]["properties"][name] |= extra
+    options = definitions["options"]["properties"]
+    for name, doc in field_docs(NvrtcOptions).items():
+        options[name] |= {"description": doc}
+    for option in fields(NvrtcOptions):
+        options[option.name] |= {"default": option.default} if isinstance(option.default, bool | str) else {}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "kernels.yaml",
@@ -463,25 +443,14 @@ def manifest_schema() -> dict[str, Any]:
 
 def _table_schema(keys: Table) -> dict[str, Any]:
     pairs = [(name, key.instead) for name, key in keys.items() if key.instead]
+    described = {name: {"description": key.doc} if key.doc else {} for name, key in keys.items()}
     schema = {
         "type": "object",
-        "properties": {name: _key_schema(key) for name, key in keys.items()},
+        "properties": {name: key.kind.schema | described[name] for name, key in keys.items()},
         "required": [name for name, key in keys.items() if key.required and not key.instead],
         "additionalProperties": False,
     }
     return schema | ({"allOf": [{"oneOf": [{"required": [one]} for one in pair]} for pair in pairs]} if pairs else {})
-
-
-def _key_schema(key: Key) -> dict[str, Any]:
-    return key.kind.schema | ({"description": key.doc} if key.doc else {})
-
-
-def _option_notes() -> dict[str, dict[str, Any]]:
-    notes: dict[str, dict[str, Any]] = {name: {"description": doc} for name, doc in field_docs(NvrtcOptions).items()}
-    for option in fields(NvrtcOptions):
-        if isinstance(option.default, bool | str):
-            notes.setdefault(option.name, {})["default"] = option.default
-    return notes
 
 
 def field_docs(cls: type) -> dict[str, str]:

@@ -103,8 +103,10 @@ def suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     return f" (did you mean {near[0]!r}?)" if near else otherwise
 
 
-def wrong_type(expected: str, spot: Spot, hint: str = "") -> RefusedError:
-    """Return the refusal of a value that is not what was expected."""
+def wrong_type(expected: str, spot: Spot, hint: str = "", *, empty: str = "") -> RefusedError:
+    """Return the refusal of a value that is not what was expected; ``empty`` is what an empty one is written as."""
+    is_left_out = empty and isinstance(spot.node, Scalar) and spot.node.tag == "null"
+    hint = f"; leave the key out or write {empty}" if is_left_out else hint
     return RefusedError(f"expected {expected}, found {describe(spot.node)}{hint}")
 
 
@@ -155,19 +157,14 @@ def text(expected: str, check: _Check | None = None, *, pattern: str = r"[^\x00-
     def read(spot: Spot) -> Any:  # what the check returns
         node = spot.node
         if not isinstance(node, Scalar) or node.tag != "str":
-            raise wrong_type(expected, spot, _quote_advice(spot, pattern))
+            bare = isinstance(node, Scalar) and node.tag != "null" and re.fullmatch(pattern, node.text)
+            raise wrong_type(expected, spot, f"; quote it: {shorten(bare[0])}" if bare else "")
         if not node.text:
             raise wrong_type(expected, spot)
         _check_printable(node.text)
         return check(spot, node.text) if check else node.text
 
     return Kind(read, {"type": "string", "pattern": f"^(?:{pattern})$"})
-
-
-def _quote_advice(spot: Spot, pattern: str) -> str:
-    node = spot.node
-    bare = isinstance(node, Scalar) and node.tag != "null" and re.fullmatch(pattern, node.text)
-    return f"; quote it: {shorten(bare[0])}" if bare else ""
 
 
 def _check_printable(value: str) -> None:
@@ -218,14 +215,15 @@ def _read_cpp_text(spot: Spot) -> str:
     return spot.node.text
 
 
-def _read_macro_value(spot: Spot) -> Item:
-    bare = isinstance(spot.node, Scalar) and spot.node.tag == "null"
-    return Item(None if bare else _read_cpp_text(spot), spot)
-
-
 BOOLEAN: Final = Kind(_read_boolean, {"type": "boolean"})
 CPP_TEXT: Final = Kind(_read_cpp_text, {"type": ["string", "number", "boolean"]})
-MACRO_VALUE: Final = Kind(_read_macro_value, {"type": ["string", "number", "boolean", "null"]})
+#: None stands for a macro without a value.
+MACRO_VALUE: Final = Kind(
+    lambda spot: Item(
+        None if isinstance(spot.node, Scalar) and spot.node.tag == "null" else _read_cpp_text(spot), spot
+    ),
+    {"type": ["string", "number", "boolean", "null"]},
+)
 
 
 def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
@@ -234,7 +232,7 @@ def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
     def read(spot: Spot) -> tuple[Item, ...]:
         node = spot.node
         if not isinstance(node, Sequence):
-            raise wrong_type("a list", spot, _empty_advice(spot, least, "[]"))
+            raise wrong_type("a list", spot, empty="" if least else "[]")
         if len(node.items) < least:
             raise RefusedError("the list is empty; give at least one item")
         spots = [spot.item(index, item) for index, item in enumerate(node.items)]
@@ -243,16 +241,8 @@ def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
 
     # To JSON Schema, unlike the reader, 8.1 and 8.10 are equal: only strings can be compared there.
     limits = {"minItems": least, "uniqueItems": unique and kind.schema.get("type") == "string"}
-    return Kind(read, {"type": "array", "items": kind.schema} | _nonempty(limits))
-
-
-def _nonempty(limits: dict[str, Any]) -> dict[str, Any]:
-    return {name: limit for name, limit in limits.items() if limit}
-
-
-def _empty_advice(spot: Spot, least: int, empty: str) -> str:
-    left_out = isinstance(spot.node, Scalar) and spot.node.tag == "null" and not least
-    return f"; leave the key out or write {empty}" if left_out else ""
+    stated = {name: limit for name, limit in limits.items() if limit}
+    return Kind(read, {"type": "array", "items": kind.schema} | stated)
 
 
 def _unique_spots(spots: list[Spot]) -> list[Spot]:
@@ -279,7 +269,7 @@ def map_of(kind: Kind, *, keys: re.Pattern[str], key_words: str, least: int = 0)
     def read(spot: Spot) -> dict[str, Item]:
         node = spot.node
         if not isinstance(node, Mapping):
-            raise wrong_type("a mapping", spot, _empty_advice(spot, least, "{}"))
+            raise wrong_type("a mapping", spot, empty="" if least else "{}")
         if len(node.pairs) < least:
             raise RefusedError("the mapping is empty; give at least one entry")
         for pair in node.pairs:
@@ -289,21 +279,21 @@ def map_of(kind: Kind, *, keys: re.Pattern[str], key_words: str, least: int = 0)
 
     names = {"pattern": f"^(?:{keys.pattern})$"}
     schema = {"type": "object", "propertyNames": names, "additionalProperties": kind.schema}
-    return Kind(read, schema | _nonempty({"minProperties": least}))
+    return Kind(read, schema | ({"minProperties": least} if least else {}))
 
 
 def table(name: str, keys: Table) -> Kind:
     """Return the kind of a mapping with known keys, read into a dict of those stated; a refused value is None."""
+    known = ", ".join(keys)
 
     def read(spot: Spot) -> dict[str, Any]:
         node = spot.node
         if not isinstance(node, Mapping):
-            required = any(key.required for key in keys.values())
-            raise wrong_type("a mapping", spot, _empty_advice(spot, required, "{}"))
+            raise wrong_type("a mapping", spot, empty="" if any(key.required for key in keys.values()) else "{}")
         stated = {pair.key for pair in node.pairs}
         for pair in node.pairs:
             if pair.key not in keys:
-                spot.key(pair).report(f"unknown key{_key_advice(pair.key, keys)}")
+                spot.key(pair).report(f"unknown key{suggest(pair.key, keys, f'; known here: {known}')}")
         for key, details in keys.items():
             if details.required and not stated & {key, details.instead}:
                 spot.report_missing(key, details.required)
@@ -312,10 +302,6 @@ def table(name: str, keys: Table) -> Kind:
         return {pair.key: attempt(keys[pair.key].kind, spot.value(pair)) for pair in node.pairs if pair.key in keys}
 
     return Kind(read, {"$ref": f"#/$defs/{name}"})
-
-
-def _key_advice(key: str, keys: Table) -> str:
-    return suggest(key, keys, f"; known here: {', '.join(keys)}")
 
 
 #: Refuses paths that start with / or a drive, or contain a backslash. The reader resolves ``..``.
@@ -344,19 +330,22 @@ def _kind_of(spot: Spot, path: str) -> str | None:
 def _source(spot: Spot, written: str) -> str:
     path = _relative(written)
     if "*" in path:
-        return _source_pattern(spot, path)
+        if path.count("*") > 1 or set(path) & set("?["):
+            raise RefusedError(f"{path!r} must have one *, which stands for the names of modules, and no ? or [")
+        return _headers_glob(spot, path)
+    return _file(spot, path)
+
+
+def _file(spot: Spot, written: str) -> str:
+    if "*" in written:
+        raise RefusedError(f"{written!r} is a pattern; name each file")
+    path = _relative(written)
     kind = _kind_of(spot, path)
     if kind == "folder":
         raise RefusedError(f"{path!r} is a folder; name a file")
     if kind is None:
         raise RefusedError(f"there is no file {path!r}{_suggest_file(spot, path)}")
     return path
-
-
-def _one_source(spot: Spot, written: str) -> str:
-    if "*" in written:
-        raise RefusedError(f"{written!r} is a pattern; name each file")
-    return _source(spot, written)
 
 
 def _library(spot: Spot, written: str) -> str:
@@ -370,12 +359,6 @@ def _library(spot: Spot, written: str) -> str:
     if suffix not in LIBRARY_KINDS:
         raise RefusedError(f"{path!r} is not a device library; these end in {', '.join(LIBRARY_KINDS)}")
     return _source(spot, path)
-
-
-def _source_pattern(spot: Spot, path: str) -> str:
-    if path.count("*") > 1 or set(path) & set("?["):
-        raise RefusedError(f"{path!r} must have one *, which stands for the names of modules, and no ? or [")
-    return _headers_glob(spot, path)
 
 
 def _suggest_file(spot: Spot, path: str) -> str:
@@ -426,7 +409,7 @@ def _stubs(spot: Spot, written: str) -> str:
 
 
 SOURCE: Final = text("the path of a source file", _source, pattern=_PATH)
-ONE_SOURCE: Final = text("the path of a source file", _one_source, pattern=_PATH)
+ONE_SOURCE: Final = text("the path of a source file", _file, pattern=_PATH)
 LIBRARY: Final = text(f"{DEVICE_RUNTIME} or the path of a library", _library, pattern=_PATH)
 FOLDER: Final = text("the path of a folder", _folder, pattern=_PATH)
 HEADER: Final = text("the path of a header", _header, pattern=_PATH)

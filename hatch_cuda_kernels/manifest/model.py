@@ -107,12 +107,11 @@ class Module:
         If the module lists one of the same number with a suffix, that one is taken: a module for ``sm_90a`` may use
         what ``sm_90`` lacks.
         """
-        chosen = {own for arch in archs for own in self._own(arch) or (arch,)}
+        chosen: set[SmArch] = set()
+        for arch in archs:
+            alike = [] if arch in self.arches else [own for own in self.arches if own.plain == arch]
+            chosen |= {*alike} or {arch}
         return replace(self, arches=tuple(sorted(chosen)))
-
-    def _own(self, arch: SmArch) -> tuple[SmArch, ...]:
-        alike = (own for own in self.arches if own.plain == arch)
-        return (arch,) if arch in self.arches else tuple(alike)
 
     def chunks(self) -> Iterator[Module]:
         """Yield a module for each program, in the order of the instances; most are one program.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item, suggest
@@ -23,29 +24,51 @@ MOST_INSTANCES: Final = 100_000
 
 
 def expand_instances(
-    instances: Sequence[Item], matrix: Mapping[str, Item], kernels: Sequence[Item], *, counted_only: bool = False
+    module: Mapping[str, Any], *, counted_only: bool = False
 ) -> tuple[tuple[Named, ...], tuple[Pattern, ...]]:
     """Return a module's name expressions and its patterns, in the order written; the first axis varies slowest.
 
     Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only``, when there are too
-    many, nothing is expanded.
+    many, nothing is expanded, nor where a part of what they depend on was refused.
     """
-    patterns = [(item, _pattern(item, matrix)) for item in instances if _check_placeholders(item, matrix)]
-    _report_unused(instances, matrix)
-    seen = {kernel.value: kernel.spot.path for kernel in kernels}
+    instances, matrix = _instances_of(module)
+    used = _axes(instances)
+    for name, axis in matrix.items():
+        if name not in used and IDENTIFIER.fullmatch(name):
+            axis.spot.report(f"no instance uses {{{name}}}; remove it or write an instance with it")
+    patterns = []
+    for item in instances:
+        names = placeholders(item.value)
+        for name in names:
+            if name not in matrix:
+                item.spot.report(f"unknown placeholder {{{name}}}{suggest(name, matrix, '; add it to the matrix')}")
+        if all(name in matrix and matrix[name].value for name in names):
+            axes = tuple((name, axis.value) for name, axis in matrix.items() if name in names)
+            patterns.append((item, Pattern(text=item.value, matrix=axes)))
+    seen = {kernel.value: kernel.spot.path for kernel in module.get("kernels") or ()}
     expanded: list[Named] = []
     for item, pattern in () if counted_only else patterns:
         expanded += _expand(item, pattern, seen)
     return tuple(expanded), tuple(pattern for _, pattern in patterns if pattern.matrix)
 
 
-def exceeds_limit(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) -> bool:
-    """Return whether modules, each with its instances and matrix, together exceed the limit of instances.
+def _instances_of(module: Mapping[str, Any]) -> tuple[Sequence[Item], Mapping[str, Item]]:
+    """Return a module's ``instances`` and ``matrix``; none if one of them was refused."""
+    instances, matrix = module.get("instances", ()), module.get("matrix", {})
+    return ((), {}) if instances is None or matrix is None else (instances, matrix)
+
+
+def _axes(instances: Iterable[Item]) -> set[str]:
+    return {name for item in instances for name in placeholders(item.value)}
+
+
+def exceeds_limit(modules: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether modules together exceed the limit of instances.
 
     Notes that as a problem of the instances that exceed it, and expands nothing.
     """
     count = 0
-    for instances, matrix in modules:
+    for instances, matrix in map(_instances_of, modules):
         for item in instances:
             axes = (matrix[name].value for name in placeholders(item.value) if name in matrix)
             count += math.prod(len(values or ()) for values in axes)
@@ -54,27 +77,6 @@ def exceeds_limit(modules: Iterable[tuple[Sequence[Item], Mapping[str, Item]]]) 
                 item.spot.report(f"with these, the manifest has more than {MOST_INSTANCES} instances; {advice}")
                 return True
     return False
-
-
-def _check_placeholders(item: Item, matrix: Mapping[str, Item]) -> bool:
-    """Return whether a pattern can be expanded: each placeholder is an axis, and no axis was refused."""
-    names = placeholders(item.value)
-    for name in names:
-        if name not in matrix:
-            item.spot.report(f"unknown placeholder {{{name}}}{suggest(name, matrix, '; add it to the matrix')}")
-    return all(name in matrix and matrix[name].value for name in names)
-
-
-def _pattern(item: Item, matrix: Mapping[str, Item]) -> Pattern:
-    used = set(placeholders(item.value))
-    return Pattern(text=item.value, matrix=tuple((name, axis.value) for name, axis in matrix.items() if name in used))
-
-
-def _report_unused(instances: Sequence[Item], matrix: Mapping[str, Item]) -> None:
-    used = {name for item in instances for name in placeholders(item.value)}
-    for name, axis in matrix.items():
-        if name not in used and IDENTIFIER.fullmatch(name):
-            axis.spot.report(f"no instance uses {{{name}}}; remove it or write an instance with it")
 
 
 def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
@@ -90,12 +92,6 @@ def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
     return [Named(text=text, where=where) for text in texts]
 
 
-class _Functions(NamedTuple):
-    kernels: frozenset[str]
-    functions: frozenset[str]
-    """All of them; a macro of a header may stand for the mark of a kernel."""
-
-
 def _share_instances(
     values: Mapping[str, Any], paths: Sequence[str], files: ProjectFiles
 ) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -109,45 +105,30 @@ def _share_instances(
     if not instances:
         yield from ((path, {}) for path in paths)
         return
-    read = {path: _functions(files, path) for path in paths}
-    kernels = _owners({path: found.kernels for path, found in read.items()})
-    functions = _owners({path: found.functions for path, found in read.items()})
+    kernels: dict[str, set[str]] = defaultdict(set)
+    functions: dict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        for name, is_kernel in _functions(files, path):
+            functions[name].add(path)
+            if is_kernel:
+                kernels[name].add(path)
+    wanted = [(item, base_name(item.value).rpartition("::")[2]) for item in instances]
     unused = matrix.keys() - _axes(instances)
     for path in paths:
-        share = tuple(
-            item for item in instances if path in (kernels.get(_kernel(item)) or functions.get(_kernel(item)) or paths)
-        )
+        share = tuple(item for item, name in wanted if path in (kernels.get(name) or functions.get(name) or paths))
         axes = _axes(share) | unused
         yield path, {"instances": share, "matrix": {name: axis for name, axis in matrix.items() if name in axes}}
 
 
-def _kernel(item: Item) -> str:
-    return base_name(item.value).rpartition("::")[2]
-
-
-def _axes(instances: Sequence[Item]) -> set[str]:
-    return {name for item in instances for name in placeholders(item.value)}
-
-
-def _owners(declared: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
-    owners: dict[str, set[str]] = {}
-    for path, names in declared.items():
-        for name in names:
-            owners.setdefault(name, set()).add(path)
-    return owners
-
-
-def _functions(files: ProjectFiles, path: str) -> _Functions:
-    """Return the functions that a file declares, as far as it can be read without what it includes."""
+def _functions(files: ProjectFiles, path: str) -> list[tuple[str, bool]]:
+    """Return the functions that a file declares without what it includes, each with whether it is marked a kernel."""
     from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, read_alone  # most manifests need none
 
     try:
-        text = files.read(path).decode(errors="replace")
-        found = [one for one in read_alone(SourceFile(path, text)) if one.kind in {"function", "instantiation"}]
+        declared = [*read_alone(SourceFile(path, files.read(path).decode(errors="replace")))]
     except (InputError, TextError, UnbalancedError):  # the plan reports it
-        return _Functions(frozenset(), frozenset())
-    kernels = (one.name for one in found if "__global__" in one.words)
-    return _Functions(frozenset(kernels), frozenset(one.name for one in found))
+        return []
+    return [(one.name, "__global__" in one.words) for one in declared if one.kind in {"function", "instantiation"}]
 
 
 ENTRY_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\*[A-Za-z0-9_-]*)?|\*[A-Za-z0-9_-]*")

@@ -21,22 +21,17 @@ def find_manifest(folder: Path) -> Path:
     """
     folder = folder.absolute()
     for place in (folder, *folder.parents):
-        stated = _manifest_of_hook(place / "pyproject.toml")
-        for name in filter(None, (stated, MANIFEST_FILE)):
-            if (place / name).is_file():
+        try:
+            stated = (hook_table(_settings(place / "pyproject.toml")["tool"]["hatch"]) or {}).get("manifest")
+        except (LookupError, TypeError, AttributeError):  # a build reports it
+            stated = None
+        for name in (stated, MANIFEST_FILE):
+            if isinstance(name, str) and name and (place / name).is_file():
                 return Path(os.path.relpath(place / name, folder))
     raise InputError(
         f"there is no {MANIFEST_FILE} in {folder} or above\n"
         "  to fix: name one, or let hatch-cuda-kernels init write the first"
     )
-
-
-def _manifest_of_hook(pyproject: Path) -> str | None:
-    try:
-        manifest = (hook_table(_settings(pyproject)["tool"]["hatch"]) or {}).get("manifest")
-    except (LookupError, TypeError, AttributeError):  # a build reports it
-        return None
-    return manifest if isinstance(manifest, str) else None
 
 
 def hook_table(data: dict[str, Any]) -> dict[str, Any] | None:
@@ -70,7 +65,13 @@ def project_version(folder: Path) -> str:
 
         return str(email.message_from_string((project / "PKG-INFO").read_text(encoding="utf-8"))["Version"])
     if settings.get("build-system", {}).get("build-backend") == "hatchling.build":
-        return _version_by_hatchling(project)
+        import subprocess  # likewise
+
+        command = [sys.executable, "-m", "hatchling", "version"]  # in a child process: it may need plugins
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+        if done.returncode == 0:
+            return done.stdout.strip()
+        raise InputError(f"{{version}} is not known: hatchling says: {done.stderr.strip().rpartition(chr(10))[2]}")
     raise InputError("{version} is not known: no pyproject.toml states the project's version")
 
 
@@ -79,15 +80,3 @@ def _settings(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-
-
-def _version_by_hatchling(project: Path) -> str:
-    """Return a dynamic version. It may need plugins, so a child process asks hatchling."""
-    import subprocess  # as above
-
-    command = [sys.executable, "-m", "hatchling", "version"]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    if done.returncode != 0:
-        _, _, told = done.stderr.strip().rpartition("\n")
-        raise InputError(f"{{version}} is not known: hatchling says: {told}")
-    return done.stdout.strip()

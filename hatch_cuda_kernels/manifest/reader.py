@@ -6,7 +6,7 @@ import hashlib
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
@@ -21,7 +21,7 @@ from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.store import Supports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from hatch_cuda_kernels.manifest.kinds import Native
 
@@ -46,15 +46,11 @@ def load_manifest(
     except OSError as error:
         raise ManifestError([f"{path.name}:1:1: manifest: cannot read {path}: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
-        raise ManifestError([_not_utf8(path.name, error)]) from None
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        wrong = f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise ManifestError([f"{path.name}:{line}:{column}: manifest: {wrong}"]) from None
     return _read(text, path, hashlib.sha256(data).hexdigest(), path.name, native, version)
-
-
-def _not_utf8(filename: str, error: UnicodeDecodeError) -> str:
-    before = error.object[: error.start]
-    line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-    wrong = error.object[error.start]
-    return f"{filename}:{line}:{column}: manifest: byte 0x{wrong:02x} is not UTF-8; save the file as UTF-8"
 
 
 def parse_manifest(
@@ -81,41 +77,28 @@ def _read(
         raise ManifestError(reading.messages())
     modules: dict[str, Item] = values.get("modules") or {}
     usable = {name: module for name, module in modules.items() if module.value is not None}
-    written = {name: _instance_keys(module.value) for name, module in usable.items()}
-    excess = exceeds_limit((found.instances, found.matrix) for found in written.values())
-    instances = {name: expand_instances(*found, counted_only=excess) for name, found in written.items()}
+    excess = exceeds_limit(module.value for module in usable.values())
+    instances = {name: expand_instances(module.value, counted_only=excess) for name, module in usable.items()}
     for module in usable.values():
         check_placeholders(module.value)
     values.setdefault("arches", (Item("all-major", Spot(tree, "arches", tree.mark, reading)),))
     scope = _scope(values, [module.value for module in usable.values()], native)
     if reading.problems:
         raise ManifestError(reading.messages())
+    supports = None
+    if "supports" in values:
+        where = {device.value: device.spot.where for device in values["supports"]["devices"]}
+        supports = Supports(devices=tuple(where), driver=values["supports"].get("driver"), where=where)
     return Manifest(
         path=path,
         root=path.parent,
         cuda=values.get("cuda"),
         release=scope.release,
         modules=tuple(_module(name, usable[name], values, instances[name], scope) for name in sorted(usable)),
-        supports=_supports(values["supports"]) if "supports" in values else None,
+        supports=supports,
         stubs=values.get("stubs"),
         max_wheel_size=values.get("max_wheel_size"),
         sha256=sha256,
-    )
-
-
-class _InstanceKeys(NamedTuple):
-    instances: Sequence[Item]
-    matrix: Mapping[str, Item]
-    kernels: Sequence[Item]
-
-
-def _instance_keys(module: dict[str, Any]) -> _InstanceKeys:
-    """Return what a module's instances depend on; nothing if a part of it was refused."""
-    names, matrix, kernels = (module.get(key, {}) for key in _InstanceKeys._fields)
-    return (
-        _InstanceKeys((), {}, ())
-        if names is None or matrix is None
-        else _InstanceKeys(names or (), matrix, kernels or ())
     )
 
 
@@ -131,15 +114,19 @@ def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native
 
 def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances, scope: Scope) -> Module:
     values: dict[str, Any] = module.value
+
+    def names(key: str) -> tuple[Named, ...]:
+        return tuple(Named(text=item.value, where=item.spot.where) for item in values.get(key, ()))
+
     return Module(
         name=name,
         entry=values["entry"],
         sources=tuple(values.get("sources") or (values["source"],)),
         libraries=tuple(values.get("libraries", ())),
-        kernels=_names(values.get("kernels", ())),
+        kernels=names("kernels"),
         instances=instances[0],
         chunk=values.get("chunk"),
-        globals=_names(values.get("globals", ())),
+        globals=names("globals"),
         headers=values.get("headers", ()),
         arches=scope.expand(values.get("arches", top["arches"])),
         options=override_options(NvrtcOptions(**top.get("options", {})), **values.get("options", {})),
@@ -150,13 +137,3 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         launch=launch_rules(values),
         where=module.spot.where,
     )
-
-
-def _names(items: Sequence[Item]) -> tuple[Named, ...]:
-    return tuple(Named(text=item.value, where=item.spot.where) for item in items)
-
-
-def _supports(values: dict[str, Any]) -> Supports:
-    devices: Sequence[Item] = values["devices"]
-    where = {device.value: device.spot.where for device in devices}
-    return Supports(devices=tuple(where), driver=values.get("driver"), where=where)

@@ -123,13 +123,21 @@ def read_tree(text: str) -> tuple[Node | None, list[Marked]]:
     text = text.removeprefix("\ufeff")
     if _DISPUTED.isdisjoint(text):
         try:
-            return _Composer(text, _FAST).compose()
+            return _compose_events(text, _FAST)
         except (yaml.YAMLError, UnicodeError):
             pass  # PyYAML's own parser words the error better, and the same on every platform
     try:
-        return _Composer(text, yaml.SafeLoader).compose()
+        return _compose_events(text, yaml.SafeLoader)
     except yaml.YAMLError as error:
         return None, [_syntax_problem(error, text)]
+
+
+def _compose_events(text: str, loader: type[yaml.SafeLoader]) -> tuple[Node | None, list[Marked]]:
+    composer = _Composer(text, loader)
+    try:
+        return composer.document(), composer.problems
+    except _StopError:
+        return None, composer.problems
 
 
 def _syntax_problem(error: yaml.YAMLError, text: str) -> Marked:
@@ -137,32 +145,24 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> Marked:
         split = _split_at(error.problem_mark, text) if _IN_BRACKETS.search(error.context or "") else ""
         if split:
             return _mark(error.problem_mark), Problem(_quote_it(split))
-        return _mark(error.problem_mark), Problem(_syntax_message(error))
+        message = " ".join(filter(None, ("not valid YAML:", error.problem, error.context)))
+        start, end = error.context_mark, error.problem_mark
+        since = f" begun at line {start.line + 1}" if start and end and start.line != end.line else ""
+        return _mark(end), Problem(f"{message}{since}")
     position = getattr(error, "position", 0)
     *before, line = text[:position].split("\n")
     message = f"not valid YAML: the character U+{ord(text[position]):04X} is not allowed"
     return Mark(len(before) + 1, len(line) + 1), Problem(message)
 
 
-def _syntax_message(error: yaml.MarkedYAMLError) -> str:
-    message = " ".join(filter(None, ("not valid YAML:", error.problem, error.context)))
-    start, end = error.context_mark, error.problem_mark
-    since = f" begun at line {start.line + 1}" if start and end and start.line != end.line else ""
-    return f"{message}{since}"
-
-
 def _split_at(mark: Any, text: str) -> str:
     """Return the C++ text, in a list or a mapping in brackets, that an error is inside of; empty if there is none."""
-    line = _line(text.split("\n"), mark.line)
+    line = dict(enumerate(text.split("\n"))).get(mark.line, "")  # YAML counts lines that end in another way, too
     if not _INSIDE.match(line, max(0, mark.column - 1)):
         return ""
     starts = [found.end() for found in _BEGINNING.finditer(line, 0, mark.column)]
     wholes = ((start, _whole(line, start)) for start in reversed(starts))
     return next((whole for start, whole in wholes if start + len(whole) > mark.column and ": " not in whole), "")
-
-
-def _line(lines: list[str], number: int) -> str:
-    return lines[number] if number < len(lines) else ""
 
 
 def _whole(line: str, start: int) -> str:
@@ -201,16 +201,9 @@ class _Composer:
         self.anchors: dict[str, tuple[Node | None, int]] = {}
         self.count = 0
         self.copied = 0
-        self.lines = text.split("\n")
+        self.lines = dict(enumerate(text.split("\n")))
         self.split: Mark | None = None
-        """The end of C++ text that YAML takes for several values; the rest of these are skipped."""
-
-    def compose(self) -> tuple[Node | None, list[Marked]]:
-        try:
-            root = self.document()
-        except _StopError:
-            root = None
-        return root, self.problems
+        """The end of C++ text that YAML takes for several values: the rest of these, noted already, is skipped."""
 
     def document(self) -> Node | None:
         self.loader.get_event()
@@ -286,21 +279,17 @@ class _Composer:
         while not self.loader.check_event(yaml.SequenceEndEvent):
             event = self.loader.peek_event()
             item = self.node(own := f"{path}[{len(items)}]", depth + 1)
-            if not self.is_rest(event):
+            if self.split is None or _mark(event.start_mark) >= self.split:
                 items.append(item)
                 self.note_split(item, own, flow=flow)
         self.loader.get_event()
         return items
 
-    def is_rest(self, event: yaml.Event) -> bool:
-        """Return whether a value is the rest of text that YAML has taken apart, which is already noted."""
-        return self.split is not None and _mark(event.start_mark) < self.split
-
     def note_split(self, node: Node, path: str, *, flow: bool) -> None:
         """Note a value that is only the first part of C++ text, because a comma ends it."""
         if not flow or not isinstance(node, Scalar) or node.quoted or not node.text or _whole(node.text, 0):
             return
-        line, start = _line(self.lines, node.mark.line - 1), node.mark.column - 1
+        line, start = self.lines.get(node.mark.line - 1, ""), node.mark.column - 1
         whole = _whole(line, start) if line.startswith(node.text, start) else ""
         if whole:
             self.problems.append((node.mark, Problem(_quote_it(whole), where=path)))
@@ -310,7 +299,7 @@ class _Composer:
         pairs: dict[str, Pair] = {}
         while not self.loader.check_event(yaml.MappingEndEvent):
             event = self.loader.peek_event()
-            if self.is_rest(event):
+            if self.split is not None and _mark(event.start_mark) < self.split:
                 self.node(path, depth + 1)
                 self.node(path, depth + 1)
                 continue
@@ -320,7 +309,10 @@ class _Composer:
             if key in pairs:
                 self.report(event, join(path, key), f"duplicate key (first at line {pairs[key].mark.line})")
             elif key is not None:
-                pairs[key] = _pair(key, value, _mark(event.start_mark))
+                mark = _mark(event.start_mark)
+                if value == Scalar("", "null", quoted=False, mark=value.mark):  # which parsers put in different columns
+                    value = value._replace(mark=mark)
+                pairs[key] = Pair(key, value, mark)
         self.loader.get_event()
         return list(pairs.values())
 
@@ -335,12 +327,6 @@ class _Composer:
         else:
             return node.text
         return None
-
-
-def _pair(key: str, value: Node, mark: Mark) -> Pair:
-    """Make a pair; a value left out is placed at its key, because the two parsers put it in different columns."""
-    left_out = value == Scalar("", "null", quoted=False, mark=value.mark)
-    return Pair(key, Scalar("", "null", quoted=False, mark=mark) if left_out else value, mark)
 
 
 #: Text that YAML reads as itself, without quotes, in any place.

@@ -19,7 +19,6 @@ from hatch_cuda_kernels.terminal import count_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.includes import Closure
@@ -53,13 +52,8 @@ def describe_plan(plan: Sequence[PlannedModule]) -> list[str]:
 
 def _notes(planned: PlannedModule) -> tuple[str, ...]:
     cut = planned.module.recipe.cut_sentence(planned.sources)
-    return (
-        _link_note(planned),
-        _front_end_note(planned),
-        _standard_header_note(planned),
-        cut,
-        _nvcc_difference_note(planned),
-    )
+    finishing = (_link_note(planned), _front_end_note(planned))
+    return *finishing, _standard_header_note(planned), cut, _nvcc_difference_note(planned)
 
 
 def _nvcc_difference_note(planned: PlannedModule) -> str:
@@ -100,7 +94,7 @@ def _front_end_note(planned: PlannedModule) -> str:
     archs = [job.arch for job in planned.finishing]
     text = (
         f"module {planned.module.name!r}: one front-end run for {shared}, from whose {start} {finisher} finishes "
-        f"{', '.join(map(str, archs))}; __CUDA_ARCH__ is {_macro(shared)} in all of these"
+        f"{', '.join(map(str, archs))}; __CUDA_ARCH__ is {shared.number * 10} in all of these"
     )
     frozen = [arch for arch in archs if arch.suffix and not shared.suffix]
     return f"{text}, and {', '.join(map(str, frozen))} has no architecture-specific features" if frozen else text
@@ -116,7 +110,7 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
             others = [job.arch for job in planned.finishing if job.arch != shared]
             yield (
                 f"module {planned.module.name!r}: {', '.join(uses)}: the code depends on the architecture, which "
-                f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {_macro(shared)}) also for "
+                f"front_end: {planned.module.front_end} fixes to {shared} (__CUDA_ARCH__ is {shared.number * 10}) "
                 f"{', '.join(map(str, others))}; front_end: per-arch compiles for each"
             )
 
@@ -126,38 +120,29 @@ def arch_uses(sources: SourceSet) -> tuple[str, ...]:
 
     A test whether ``__CUDA_ARCH__`` is defined does not count, nor what the toolkit's headers do.
     """
-    project = sources.project_texts
-    found = (f"{name.removeprefix(VIRTUAL_ROOT)}:{line}" for name in sorted(project) for line in _lines(project[name]))
-    return tuple(dict.fromkeys(found))
-
-
-def _lines(text: str) -> list[int]:
     from hatch_cuda_kernels.cpp import SourceFile
 
-    file = SourceFile("", text)
-    found: list[int] = []
-    for run in range(len(file.directives) + 1):
-        uses = zip(file.tokens(run), file.starts(run), strict=True)
-        found += [file.line(start) for token, start in uses if _ARCH.fullmatch(token)]
-    for directive in file.directives:
-        texts = [token.text for token in directive.tokens()]
-        if directive.word in {"ifdef", "ifndef"} and texts[:1] == ["__CUDA_ARCH__"]:
-            continue
-        for at, token in enumerate(directive.tokens()):
-            is_test = token.text == "__CUDA_ARCH__" and "defined" in texts[max(0, at - 2) : at]
-            if _ARCH.fullmatch(token.text) and not is_test:
-                found.append(file.line(file.place(token.start)))
-    return sorted(found)
+    found = []
+    for name, text in sorted(sources.project_texts.items()):
+        file = SourceFile("", text)
+        runs = (zip(file.tokens(run), file.starts(run), strict=True) for run in range(len(file.directives) + 1))
+        places = [start for run in runs for token, start in run if _ARCH.fullmatch(token)]
+        for directive in file.directives:
+            tokens = [*directive.tokens()]
+            texts = [token.text for token in tokens]
+            if directive.word in {"ifdef", "ifndef"} and texts[:1] == ["__CUDA_ARCH__"]:
+                continue
+            for at, token in enumerate(tokens):
+                is_test = token.text == "__CUDA_ARCH__" and "defined" in texts[max(0, at - 2) : at]
+                places += [file.place(token.start)] if _ARCH.fullmatch(token.text) and not is_test else []
+        found += [f"{name.removeprefix(VIRTUAL_ROOT)}:{line}" for line in sorted(map(file.line, places))]
+    return tuple(dict.fromkeys(found))
 
 
 def changed_code(plan: Sequence[PlannedModule]) -> list[tuple[str, SourceChange]]:
     """Return what was cut or changed, once for each module, with the module's name."""
     modules = {listed_module(planned.module.name): planned.sources for planned in plan}
     return [(module, found) for module, sources in modules.items() for found in sources.changes]
-
-
-def _macro(arch: SmArch) -> int:
-    return arch.number * 10
 
 
 _SPELLED: Final = re.compile(r'\s*[<"]([^>"\n]+)')
@@ -193,15 +178,15 @@ def unread_sources(plan: Sequence[PlannedModule]) -> list[Problem]:
 
 def missing_headers(plan: Sequence[PlannedModule], toolchain: Toolchain) -> list[Problem]:
     """Return the headers that sources include unconditionally and that cannot be found, each once."""
-    found = (
-        problem for planned in plan for unit in planned.sources.units for problem in _missing_of_unit(unit, toolchain)
-    )
-    return list(dict.fromkeys(found))
+    units = (unit for planned in plan for unit in planned.sources.units)
+    return list(dict.fromkeys(problem for unit in units for problem in _missing_of_unit(unit, toolchain)))
 
 
 def _missing_of_unit(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
     texts = dict(unit.headers)
-    missing = {name for name in unit.outside if not _is_there(name, toolchain)}
+    folders = toolchain.include_dirs
+    paths = {name: [os.path.join(folder, name) for folder in folders] for name in unit.outside}  # noqa: PTH118 - strings
+    missing = {name for name, places in paths.items() if not any(map(os.path.isfile, places))}
     waiting, seen = [(unit.program_name, unit.source)] if missing else [], {unit.program_name}
     while waiting:
         file, text = waiting.pop()
@@ -211,10 +196,6 @@ def _missing_of_unit(unit: Closure, toolchain: Toolchain) -> Iterator[Problem]:
             elif name in texts and name not in seen:
                 seen.add(name)
                 waiting.append((name, texts[name]))
-
-
-def _is_there(name: str, toolchain: Toolchain) -> bool:
-    return any(os.path.isfile(os.path.join(folder, name)) for folder in toolchain.include_dirs)  # noqa: PTH113, PTH118 - strings
 
 
 def _problem(file: str, text: str, name: str, toolchain: Toolchain) -> Problem:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
 from hatch_cuda_kernels.compiler.toolchain import current_toolchain
@@ -61,18 +61,15 @@ def job_images(job: Job) -> list[ImageId]:
 
 
 def _shared_run(arches: Iterable[SmArch], rest: Sequence[SmArch], front_end: str) -> SmArch:
+    """Return the first architecture whose code serves the ``rest``. Raises InputError if there is none."""
     found = next((arch for arch in arches if all(arch.serves(other) for other in rest)), None)
-    if found is None:
-        raise InputError(_no_run(front_end, rest))
-    return found
-
-
-def _no_run(front_end: str, archs: Sequence[SmArch]) -> str:
-    suffixed = next(arch for arch in archs if arch.suffix)
+    if found is not None:
+        return found
+    suffixed = next(arch for arch in rest if arch.suffix)
     others = "family" if suffixed.suffix == "f" else "architecture"
-    return (
+    raise InputError(
         f"front_end: {front_end} needs one architecture whose code serves all, and none of "
-        f"{', '.join(map(str, archs))} does: code for {suffixed} goes to no other {others}; write front_end: per-arch, "
+        f"{', '.join(map(str, rest))} does: code for {suffixed} goes to no other {others}; write front_end: per-arch, "
         f"or add {suffixed.plain}, whose code has no architecture-specific features"
     )
 
@@ -100,20 +97,15 @@ def _lay_out_links(
     compiles: dict[tuple[SmArch, Kind], tuple[CompileJob, ...]] = {}
     links = []
     for arch, kinds in wanted.items():
-        for start, made in _starts(kinds, lto=lto):
+        starts: dict[Kind, list[Kind]] = defaultdict(list)
+        for kind in kinds:
+            starts["ltoir" if lto or kind == "ptx" else "object"].append(kind)
+        for start, made in starts.items():
             front = shared or arch, start
             if front not in compiles:
                 compiles[front] = recipe.part_jobs(units, *front)
-            links.append(FinishJob(fronts=compiles[front], arch=arch, kinds=made, libraries=libraries))
+            links.append(FinishJob(fronts=compiles[front], arch=arch, kinds=tuple(made), libraries=libraries))
     return tuple(job for jobs in compiles.values() for job in jobs), tuple(links)
-
-
-def _starts(kinds: Sequence[Kind], *, lto: bool) -> Iterator[tuple[Kind, tuple[Kind, ...]]]:
-    if lto:
-        yield "ltoir", tuple(kinds)
-        return
-    for kind in kinds:
-        yield ("ltoir" if kind == "ptx" else "object"), (kind,)
 
 
 def _refusals(recipe: Recipe, wanted: _Kinds, front_end: str) -> Iterator[str]:
@@ -123,14 +115,11 @@ def _refusals(recipe: Recipe, wanted: _Kinds, front_end: str) -> Iterator[str]:
     if ptx is None:
         return
     fix = "list real architectures only, under 'arches:' of this module"
-    without = [name for name in recipe.libraries if not _may_have_lto_ir(name)]
+    runtime = [name for name in recipe.libraries if name == DEVICE_RUNTIME]
+    without = [name for name in recipe.libraries if name in runtime or library_kind(name) not in _MAY_HAVE_LTO_IR]
     if without:
         yield f"{ptx} {_FROM_LTO_IR}, and {', '.join(without)} has none; {fix}"
     yield from (f"{ptx} {_FROM_LTO_IR}: {conflict}" for conflict in option_conflicts(recipe.with_lto().options))
-
-
-def _may_have_lto_ir(name: str) -> bool:
-    return name != DEVICE_RUNTIME and library_kind(name) in _MAY_HAVE_LTO_IR
 
 
 class _FrontEnd(NamedTuple):
@@ -214,21 +203,29 @@ def _name_rules(
 
     A rule of an entry with a ``*`` applies to those of its modules that declare the kernel.
     """
-    found: dict[str, tuple[LaunchRule, ...]] = {}
-    problems: list[Problem] = []
     if not any(module.launch for module in modules):
         return {module.name: () for module in modules}, []
+    found: dict[str, tuple[LaunchRule, ...]] = {}
+    problems: list[Problem] = []
     declared = {module.name: sources[module.name].declared for module in modules}
     for module in modules:
         siblings = [declared[other.name] for other in modules if other.entry == module.entry]
         rules = []
         for stated in module.launch:
-            names = _parameter_names(declared[module.name], stated.rule.kernel)
+            kernel = stated.rule.kernel
+            names = _parameter_names(declared[module.name], kernel)
             if names is not None:
                 problems += _problems(stated, names)
                 rules.append(stated.rule._replace(names=names))
-            elif all(_parameter_names(other, stated.rule.kernel) is None for other in siblings):
-                problems.append(_unknown(stated, declared[module.name]))
+            elif all(_parameter_names(other, kernel) is None for other in siblings):
+                name, known = base_name(kernel).rpartition("::")[2], declared[module.name].names
+                message, fix = f"{name!r} is declared with different numbers of parameters", "rename one of them"
+                if name not in known:
+                    from hatch_cuda_kernels.manifest import suggest  # needs yaml, which verify does without
+
+                    message = f"no kernel {name!r} is declared in the sources{suggest(name, known)}"
+                    fix = "list a source that declares it"
+                problems.append(Problem(message, fix, stated.where))
         found[module.name] = tuple(rules)
     return found, list(dict.fromkeys(problems))
 
@@ -243,28 +240,12 @@ def _parameter_names(declared: Declared, kernel: str) -> tuple[str, ...] | None:
 def _problems(stated: StatedRule, names: tuple[str, ...]) -> Iterator[Problem]:
     known = {name: name for name in names if name}
     values = dict.fromkeys(placeholders(stated.rule.kernel), "1")
-    texts: dict[str, Any] = {
-        "grid": stated.rule.grid,
-        "block": stated.rule.block,
-        "shared_mem": [stated.rule.shared_mem],
-    }
-    for key, sizes in texts.items():
-        for size in sizes:
-            try:
-                python_text(size, known, values)
-            except ExpressionError as error:
-                for problem in error.problems:
-                    yield Problem(problem, where=stated.places.get(key, stated.where))
-
-
-def _unknown(stated: StatedRule, declared: Declared) -> Problem:
-    name = base_name(stated.rule.kernel).rpartition("::")[2]
-    if name in declared.names:
-        return Problem(f"{name!r} is declared with different numbers of parameters", "rename one of them", stated.where)
-    from hatch_cuda_kernels.manifest import suggest  # needs yaml, which verify does without
-
-    message = f"no kernel {name!r} is declared in the sources{suggest(name, declared.names)}"
-    return Problem(message, "list a source that declares it", stated.where)
+    texts = {"grid": stated.rule.grid, "block": stated.rule.block, "shared_mem": (stated.rule.shared_mem,)}
+    for key, size in ((key, size) for key, sizes in texts.items() for size in sizes):
+        try:
+            python_text(size, known, values)
+        except ExpressionError as error:
+            yield from (Problem(problem, where=stated.places.get(key, stated.where)) for problem in error.problems)
 
 
 _CHUNK_GLOBALS: Final = "each chunk is a separate program with separate variables; leave out chunk, or globals"
@@ -354,14 +335,11 @@ def _unknown_host_names(modules: Iterable[Module], sources: Mapping[str, SourceS
         stating[module.options.host_only].append(module)
     stating.pop((), None)
     for names, alike in stating.items():
-        words = {word for one in alike for found in sources[one.name].changes for word in _words(found.name)}
+        changed = (found.name for one in alike for found in sources[one.name].changes)
+        words = {word for name in changed for word in (name, *re.findall(r"[~\w]+", name))}
         unknown = [name for name in names if name.strip("<>") not in words and name.rpartition("::")[2] not in words]
         if unknown:
             yield f"{alike[0].where}: host_only: nothing in its files is called {' or '.join(unknown)}"
-
-
-def _words(name: str) -> tuple[str, ...]:
-    return name, *re.findall(r"[~\w]+", name)
 
 
 def _plan_module(module: Module, sources: SourceSet, launch: tuple[LaunchRule, ...]) -> Iterator[PlannedModule]:

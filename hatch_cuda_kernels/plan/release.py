@@ -16,6 +16,7 @@ from hatch_cuda_kernels.compiler.toolchain import (
 )
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.plan import route_of
+from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,27 +35,24 @@ def check_release(manifest: Manifest) -> list[str]:
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)
-    toolchain = _find_toolchain(manifest)
+    try:
+        toolchain = find_toolchain()
+    except ToolchainError as error:
+        raise ToolchainError(error.message, pip_install(*requirements(manifest))) from error
     found = toolchain.release
     if manifest.cuda is not None and found != manifest.cuda:
         raise ToolchainError(
-            f"{manifest.path.name} asks for CUDA {_text(manifest.cuda)}, the NVRTC found is {_text(found)}",
+            f"{manifest.path.name} asks for CUDA {version_text(manifest.cuda)}, "
+            f"the NVRTC found is {version_text(found)}",
             pip_install(*requirements(manifest)),
         )
     _check_archs(manifest, toolchain)
     ships_ptx = any(arch.virtual for module in manifest.modules for arch in module.arches)
     if manifest.cuda is None and ships_ptx and found > manifest.release:
-        needs, could = _text(found), _text(manifest.release)
+        needs, could = version_text(found), version_text(manifest.release)
         advice = f'with cuda: "{could}" in {manifest.path.name} it would need {could}'
         return [f"PTX written by NVRTC {needs} needs a driver for CUDA {needs} or newer; {advice}"]
     return []
-
-
-def _find_toolchain(manifest: Manifest) -> Toolchain:
-    try:
-        return find_toolchain()
-    except ToolchainError as error:
-        raise ToolchainError(error.message, pip_install(*requirements(manifest))) from error
 
 
 def requirements(manifest: Manifest) -> list[str]:
@@ -80,24 +78,16 @@ def _finisher(module: Module, root: Path, project: Project) -> Finisher:
 def _wrong_bindings(manifest: Manifest) -> ToolchainError:
     major = manifest.release[0]
     return ToolchainError(
-        f"{manifest.path.name} asks for CUDA {_text(manifest.release)}, the cuda-bindings found load the libraries of "
-        f"CUDA {bindings_major()}",
+        f"{manifest.path.name} asks for CUDA {version_text(manifest.release)}, the cuda-bindings found "
+        f"load the libraries of CUDA {bindings_major()}",
         f'write "{own(build_extra(major))}" into build-system.requires of pyproject.toml; without build isolation, '
         f"{pip_install(*requirements(manifest))}",
     )
 
 
 def _check_archs(manifest: Manifest, found: Toolchain) -> None:
-    known = {arch: supports_arch(arch, found.release) for module in manifest.modules for arch in module.arches}
-    problems = [
-        f"{module.where}: {arch} is unknown to NVRTC {found.nvrtc}"
-        for module in manifest.modules
-        for arch in module.arches
-        if not known[arch]
-    ]
+    listed = [(module, arch) for module in manifest.modules for arch in module.arches]
+    known = {arch: supports_arch(arch, found.release) for _, arch in listed}
+    problems = [f"{one.where}: {arch} is unknown to NVRTC {found.nvrtc}" for one, arch in listed if not known[arch]]
     if problems:
         raise BuildError(problems)
-
-
-def _text(release: tuple[int, int]) -> str:
-    return f"{release[0]}.{release[1]}"

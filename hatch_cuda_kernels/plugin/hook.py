@@ -17,7 +17,6 @@ from hatch_cuda_kernels.store import STORE_FOLDER
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hatch_cuda_kernels.build import BuildReport
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Package, Selection
 
@@ -69,13 +68,17 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     def dependencies(self) -> list[str]:
         """Return the packages of the toolkit release that the manifest asks for."""
         from hatch_cuda_kernels.plan import requirements
-        from hatch_cuda_kernels.pool import DASK_REQUIREMENT, uses_dask
+        from hatch_cuda_kernels.pool import DASK_REQUIREMENT, choose_executor, uses_dask
 
         if self.target_name != "wheel":
             return []
         needed = requirements(self._manifest())
         try:
-            return [*needed, DASK_REQUIREMENT] if uses_dask(self._executor()) else needed
+            return (
+                [*needed, DASK_REQUIREMENT]
+                if uses_dask(choose_executor(option=self._options.get("executor")))
+                else needed
+            )
         except InputError as error:
             self._abort(error)
 
@@ -143,9 +146,9 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         return self._scratch_folders.enter_context(temporary_workspace())
 
     def _build(self, version: str, build_data: dict[str, Any]) -> None:
-        from hatch_cuda_kernels.build import build_store
+        from hatch_cuda_kernels.build import build_store, render_report
         from hatch_cuda_kernels.plugin.layout import check_editable, keep_store_out
-        from hatch_cuda_kernels.pool import open_progress
+        from hatch_cuda_kernels.pool import choose_executor, open_progress
 
         manifest = self._manifest()
         selection = self._selection(build_data)
@@ -160,12 +163,14 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         report = build_store(
             manifest,
             out,
-            executor=self._executor(),
-            workers=self._option("jobs"),
+            executor=choose_executor(option=self._options.get("executor")),
+            workers=self._options.get("jobs"),
             progress=open_progress(),
             editable=editable,
         )
-        self._show(report)
+        for warning in report.warnings:
+            self.app.display_warning(warning)
+        self.app.display(render_report(report))
         if not editable:
             build_data["force_include"][str(out)] = place
             store = [path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()]
@@ -200,32 +205,19 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             choose=self._package,
         )
 
-    def _show(self, report: BuildReport) -> None:
-        from hatch_cuda_kernels.build import render_report
-
-        for warning in report.warnings:
-            self.app.display_warning(warning)
-        self.app.display(render_report(report))
-
     def _manifest(self) -> Manifest:
         from hatch_cuda_kernels.manifest import load_manifest
 
         try:
-            return load_manifest(self._manifest_path(), version=lambda: str(self.metadata.version))
+            path = Path(os.path.abspath(self._root / (self._options.get("manifest") or "kernels.yaml")))  # noqa: PTH100
+            if not path.is_relative_to(self._root):
+                raise InputError(  # noqa: TRY301 - aborts as what else is wrong
+                    f"Option `manifest` for build hook `{self.PLUGIN_NAME}` must name a file inside the project, "
+                    f"not {path}, which an sdist could not contain"
+                )
+            return load_manifest(path, version=lambda: str(self.metadata.version))
         except InputError as error:
             self._abort(error)
-
-    def _manifest_path(self) -> Path:
-        path = Path(os.path.abspath(self._root / (self._option("manifest") or "kernels.yaml")))  # noqa: PTH100
-        if not path.is_relative_to(self._root):
-            raise InputError(
-                f"Option `manifest` for build hook `{self.PLUGIN_NAME}` must name a file inside the project, "
-                f"not {path}, which an sdist could not contain"
-            )
-        return path
-
-    def _option(self, name: str) -> Any:  # checked for its type
-        return self._options.get(name)
 
     @cached_property
     def _options(self) -> Mapping[str, Any]:
@@ -235,11 +227,6 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             options = self._wheel_builder(self._root).config.hook_config.get(self.PLUGIN_NAME, options)
         _check_options(options, self.PLUGIN_NAME)
         return options
-
-    def _executor(self) -> str:
-        from hatch_cuda_kernels.pool import choose_executor
-
-        return choose_executor(option=self._option("executor"))
 
     @property
     def _root(self) -> Path:
@@ -254,7 +241,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
     def _package(self, selection: Selection) -> Package:
         from hatch_cuda_kernels.plugin.layout import choose_package
 
-        return choose_package(selection, self._option("package"))
+        return choose_package(selection, self._options.get("package"))
 
     def _wheel_builder(self, root: Path) -> Any:  # hatchling is untyped
         """Return a new builder of wheels with this project's settings for files in a folder."""

@@ -59,13 +59,23 @@ class Selection:
                     forced = (*builder.recurse_forced_files(sources),)
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from error
+
+        def in_project(path: str) -> str:
+            return _posix(os.path.abspath(path).removeprefix(root + os.sep))  # noqa: PTH100
+
+        def modules(files: Iterable[Any]) -> dict[str, str]:
+            places = {_posix(os.path.normpath(file.distribution_path)): file.path for file in files}
+            return {place: in_project(places[place]) for place in modules_of("", places)}
+
+        listing = f"/{STORE_FOLDER}/{KERNELS_FILE}"
+        listings = (one.path for one in (*selected, *forced) if f"/{_posix(one.distribution_path)}".endswith(listing))
         return cls(
             root=Path(root),
             project=builder.metadata.name,
             config=config,
-            selected=_modules(selected, root),
-            forced=_modules(forced, root),
-            stores=_stores([*selected, *forced], root),
+            selected=modules(selected),
+            forced=modules(forced),
+            stores=tuple(sorted({in_project(os.path.dirname(path)) for path in listings})),  # noqa: PTH120
             broken=tuple(_posix(file.relative_path) for file in selected if not os.path.exists(file.path)),  # noqa: PTH110
             refusal=refusal,
         )
@@ -74,6 +84,11 @@ class Selection:
     def modules(self) -> dict[str, str]:
         """All modules by their place in the wheel, and where they are in the project."""
         return {**self.selected, **self.forced}
+
+    @property
+    def namespaces(self) -> str:
+        """The folder of the package if the words of the project's name are its namespaces."""
+        return re.sub(r"[-_.]+", "/", self.project)
 
     @property
     def other_hooks(self) -> list[str]:
@@ -88,7 +103,7 @@ class Selection:
             folder = place.rpartition("/")[0]
             if folder and all(part.isidentifier() for part in folder.split("/")):
                 folders[place.partition("/")[0]].add(folder)
-        inits = {place.rpartition("/")[0] for place in self.modules if _is_init(place)}
+        inits = {place.rpartition("/")[0] for place in self.modules if not _rank(place)[1]}
         found = []
         for inside in folders.values():
             regular = inside & inits
@@ -108,17 +123,6 @@ class Selection:
         Those from which forced inclusions bring modules do not count if there are others.
         """
         return _source_folders(path, self.selected) or _source_folders(path, self.forced)
-
-    def module_of(self, path: str) -> str:
-        """Return where one module of a package is in the project, its ``__init__.py`` if there is one."""
-        return self.modules[self._first(path)]
-
-    def is_forced(self, path: str) -> bool:
-        """Return whether a forced inclusion brings that module."""
-        return self._first(path) in self.forced
-
-    def _first(self, path: str) -> str:
-        return min(modules_of(path, self.modules), key=_rank)
 
     def target(self, path: str) -> str:
         """Return the path that a forced inclusion must name for a folder to be shipped at a path of the wheel.
@@ -155,21 +159,6 @@ def _refusal(config: Any) -> str:
     return ""
 
 
-def _modules(files: Iterable[Any], root: str) -> dict[str, str]:
-    places = {_posix(os.path.normpath(file.distribution_path)): file.path for file in files}
-    return {place: _in_project(places[place], root) for place in modules_of("", places)}
-
-
-def _stores(files: Iterable[Any], root: str) -> tuple[str, ...]:
-    listing = f"/{STORE_FOLDER}/{KERNELS_FILE}"
-    paths = (file.path for file in files if f"/{_posix(file.distribution_path)}".endswith(listing))
-    return tuple(sorted({_in_project(os.path.dirname(path), root) for path in paths}))  # noqa: PTH120
-
-
-def _in_project(path: str, root: str) -> str:
-    return _posix(os.path.abspath(path).removeprefix(root + os.sep))  # noqa: PTH100
-
-
 def _source_folders(path: str, modules: Mapping[str, str]) -> tuple[str, ...]:
     found = {}
     for place in sorted(modules_of(path, modules), key=_rank):
@@ -181,11 +170,7 @@ def _source_folders(path: str, modules: Mapping[str, str]) -> tuple[str, ...]:
 
 def _rank(place: str) -> tuple[int, bool, str]:
     """Return the sort key of a package's modules: outermost first, and ``__init__`` first among these."""
-    return place.count("/"), not _is_init(place), place
-
-
-def _is_init(place: str) -> bool:
-    return place.rpartition("/")[2].partition(".")[0] == "__init__"
+    return place.count("/"), place.rpartition("/")[2].partition(".")[0] != "__init__", place
 
 
 def _above(folder: str) -> Iterator[str]:
@@ -202,28 +187,33 @@ _WHEEL: Final = "tool.hatch.build.targets.wheel"
 
 
 def _why_missing(selection: Selection, path: str | None) -> str:
+    """Return why the wheel has no module of the package at a path, or of one called like the project."""
+    folder = next(_folders(selection, path), None)
+    dotted = selection.namespaces
+    name = path or (dotted if folder and f"/{folder}".endswith(f"/{dotted}") else plain(selection.project))
+    if selection.refusal:
+        reason = selection.refusal
+        if folder:
+            reason = (
+                "hatchling does not know which files the wheel ships: by itself it takes only a package that is called "
+                f"like the project, {plain(selection.project)}, and has an __init__.py. For {name.replace('/', '.')}, "
+                f'write:\n\n[{_WHEEL}]\npackages = ["{_package_entry(folder, name)}"]'
+            )
+    elif f"{name}.py" in selection.modules:
+        reason = f"{name}.py is a module, and kernels need a package to be in: make it {name}/__init__.py"
+    elif absent := _missing_path(selection, folder):
+        reason = absent
+    elif folder:
+        reason = _other_place(selection, folder, name)
+        reason = reason or f"the wheel has no module of {folder}: {_exclusion(selection, folder, name)}"
+    elif selection.packages:
+        reason = f"the wheel has no package {name.replace('/', '.')}, only {', '.join(selection.packages)}; {_NAME_IT}"
+    else:
+        reason = f"the wheel has no Python package, and kernels need one to be in: make {name}/__init__.py"
     hooks = [*selection.config.hook_config]
     later = hooks[hooks.index(HOOK) + 1 :] if HOOK in hooks else []
     hint = f"\nIf build hook {' or '.join(later)} brings the package, name it before `{HOOK}`" if later else ""
-    return f"{_reason(selection, path)}{hint}"
-
-
-def _reason(selection: Selection, path: str | None) -> str:
-    folder = next(_folders(selection, path), None)
-    dotted = _namespaces(selection)
-    name = path or (dotted if folder and f"/{folder}".endswith(f"/{dotted}") else plain(selection.project))
-    if selection.refusal:
-        return _no_selection(selection, name, folder) if folder else selection.refusal
-    if f"{name}.py" in selection.modules:
-        return f"{name}.py is a module, and kernels need a package to be in: make it {name}/__init__.py"
-    if absent := _missing_path(selection, folder):
-        return absent
-    if folder:
-        elsewhere = _other_place(selection, folder, name)
-        return elsewhere or f"the wheel has no module of {folder}: {_exclusion(selection, folder, name)}"
-    if selection.packages:
-        return f"the wheel has no package {name.replace('/', '.')}, only {', '.join(selection.packages)}; {_NAME_IT}"
-    return f"the wheel has no Python package, and kernels need one to be in: make {name}/__init__.py"
+    return f"{reason}{hint}"
 
 
 def _folders(selection: Selection, path: str | None) -> Iterator[str]:
@@ -232,14 +222,9 @@ def _folders(selection: Selection, path: str | None) -> Iterator[str]:
     places = [root, *sorted(_children(root), key=lambda child: child.name != "src")]
     for place in places:
         alike = [child for child in _children(place) if plain(child.name) == plain(selection.project)]
-        for found in [*alike, place / _namespaces(selection)] if path is None else [place / path]:
+        for found in [*alike, place / selection.namespaces] if path is None else [place / path]:
             if next(found.rglob("*.py"), None):
                 yield found.relative_to(root).as_posix()
-
-
-def _namespaces(selection: Selection) -> str:
-    """Return the folder of a package if the words of the project's name are its namespaces."""
-    return re.sub(r"[-_.]+", "/", selection.project)
 
 
 def _package_entry(folder: str, name: str) -> str:
@@ -252,14 +237,6 @@ def _children(folder: Path) -> list[Path]:
         return [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name[0] != "."]
     except OSError:  # a closed one
         return []
-
-
-def _no_selection(selection: Selection, name: str, folder: str) -> str:
-    return (
-        "hatchling does not know which files the wheel ships: by itself it takes only a package that is called like "
-        f"the project, {plain(selection.project)}, and has an __init__.py. For {name.replace('/', '.')}, write:"
-        f'\n\n[{_WHEEL}]\npackages = ["{_package_entry(folder, name)}"]'
-    )
 
 
 def _other_place(selection: Selection, folder: str, name: str) -> str:
@@ -368,14 +345,11 @@ def choose_package(selection: Selection, package: str | None) -> Package:
     NotShippedError if the wheel has no module of it, InputError if several might be meant.
     """
     path = _project_package(selection) if package is None else package.replace(".", "/")
-    if path is None or not modules_of(path, selection.modules):
+    modules = [] if path is None else modules_of(path, selection.modules)
+    if path is None or not modules:
         raise NotShippedError(_why_missing(selection, path))
-    return Package(
-        path,
-        selection.folders_of(path),
-        selection.module_of(path),
-        is_copied=selection.is_forced(path),
-    )
+    first = min(modules, key=_rank)
+    return Package(path, selection.folders_of(path), selection.modules[first], is_copied=first in selection.forced)
 
 
 def _project_package(selection: Selection) -> str | None:

@@ -7,7 +7,7 @@ import shutil
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.plan import read_sources
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Package
+
+
+_MOVES: Final = "{} moves {} to {}, also in sdists; it belongs under [tool.hatch.build.targets.wheel]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +46,15 @@ class SdistCheck:
         """
         with temporary_workspace() as folder:
             top = _unpack(sdist, folder / "sdist")
-            needed = [*self.needed, *self._forced()]
+            root = os.path.abspath(self.builder.root) + os.sep  # noqa: PTH100 - links stay
+            config = self.wheel_builder(Path(root)).config
+            # Another hook may make what forced inclusions bring, for each wheel.
+            forced = [] if config.hook_config.keys() - {HOOK} else config.force_include
+            needed = [*self.needed, *(path.removeprefix(root).replace(os.sep, "/") for path in forced)]
             lost = next((name for name in needed if not _is_in(top, name)), None)
             problem = self._without(top, build_data) if lost is None else self._lost(lost, build_data)
         if problem:
             raise InputError(f"no wheel could be built from the sdist: {problem}")
-
-    def _forced(self) -> list[str]:
-        """Return what forced inclusions bring into the wheel; nothing if another hook may make it for each wheel."""
-        root = os.path.abspath(self.builder.root) + os.sep  # noqa: PTH100
-        config = self.wheel_builder(Path(root)).config
-        sources = [] if config.hook_config.keys() - {HOOK} else config.force_include
-        return [path.removeprefix(root).replace(os.sep, "/") for path in sources]
 
     def _without(self, top: Path, build_data: Mapping[str, Any]) -> str:
         if self.package is None:
@@ -66,16 +66,14 @@ class SdistCheck:
             problem = f"there, {error}"
         else:
             if found.path == self.package.path:
-                return self._astray(selection)
+                if selection.stores:
+                    return f"it has the kernel store {selection.stores[0]}, left by an editable install; remove it"
+                broken = [name for name in selection.broken if Path(self.builder.root, name).exists()]
+                fix = "put a file in its place"
+                return f"it has {broken[0]} as a link that leads out of it; {fix}" if broken else ""
             problem = f"there, {found.name} would get the kernels, and not {self.package.name}"
         module = self.package.module
         return problem if _is_in(top, module) else self._lost(module, build_data)
-
-    def _astray(self, selection: Selection) -> str:
-        if selection.stores:
-            return f"it has the kernel store {selection.stores[0]}, left by an editable install; remove it"
-        broken = [name for name in selection.broken if Path(self.builder.root, name).exists()]
-        return f"it has {broken[0]} as a link that leads out of it; put a file in its place" if broken else ""
 
     def _lost(self, file: str, build_data: Mapping[str, Any]) -> str:
         """Return where a file or folder is in the sdist, or why it is missing, and what to write."""
@@ -90,20 +88,16 @@ class SdistCheck:
             moved = Path(target, path.relative_to(source)).as_posix() if path.is_relative_to(source) else file
             if moved != file:
                 stated = f"`force-include` in [{setting(config, 'force-include')}]"
-                return f"{stated if source in config.force_include else 'a build hook'} {_moves(file, moved)}"
+                return _MOVES.format(stated if source in config.force_include else "a build hook", file, moved)
         moved = config.get_distribution_path(str(Path(file))).replace(os.sep, "/")
         if moved != file:
-            return f"{_moving_setting(config, file)} {_moves(file, moved)}"
+            return _MOVES.format(_moving_setting(config, file), file, moved)
         if files:
             return (
                 f"it has {file} as {files[0].distribution_path}: hatchling ships a folder once, and comes to this link "
                 "first; remove the link, or list folders in only-include of [tool.hatch.build.targets.sdist]"
             )
         return f"it lacks {file}; let [tool.hatch.build.targets.sdist] include it"
-
-
-def _moves(file: str, moved: str) -> str:
-    return f"moves {file} to {moved}, also in sdists; it belongs under [tool.hatch.build.targets.wheel]"
 
 
 def _is_in(top: Path, name: str) -> bool:

@@ -127,25 +127,30 @@ _PACKAGED: Final = re.compile(r"[0-9.]+")
 
 def list_contents(reader: StoreReader) -> dict[str, Any]:
     """Return every module with its kernels, images, toolchain and source digest. Raises StoreError."""
-    modules: dict[str, Any] = {
-        index.module: {
-            "kernels": {},
-            "images": list(_images(reader, index)),
-            "toolchain": index.toolchain,
-            "source_sha256": index.source_sha256,
-            **_linked(index),
-            **_host_code(reader, index),
-        }
-        for index in reader.modules()
-    }
+    modules = {index.module: _contents_of(reader, index) for index in reader.modules()}
     for line in reader.lines():
         if line.module not in modules:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.key.startswith("&"):
-            kernel = _signature(line) | _rule(reader.module(line.module), line.name)
-            modules[line.module]["kernels"][line.name] = kernel
+            rule = find_rule(map(LaunchRule.from_json, reader.module(line.module).launch), line.name)
+            launch = {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
+            modules[line.module]["kernels"][line.name] = _signature(line) | launch
     return {"modules": modules}
+
+
+def _contents_of(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "kernels": {},
+        "images": list(_images(reader, index)),
+        "toolchain": index.toolchain,
+        "source_sha256": index.source_sha256,
+    }
+    if index.is_linked:
+        data |= {"sources": list(index.sources), "libraries": dict(index.libraries)}
+    changes, sentence = ModuleSource(reader, index.module).host_code()
+    data |= {"changes": [found._asdict() for found in changes]} if changes else {}
+    return data | ({"notes": [sentence]} if sentence else {})
 
 
 def _signature(line: KernelLine) -> dict[str, Any]:
@@ -155,21 +160,6 @@ def _signature(line: KernelLine) -> dict[str, Any]:
     if line.names:
         data["names"] = list(line.names)
     return data
-
-
-def _rule(index: ModuleIndex, kernel: str) -> dict[str, Any]:
-    rule = find_rule(map(LaunchRule.from_json, index.launch), kernel)
-    return {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
-
-
-def _linked(index: ModuleIndex) -> dict[str, Any]:
-    return {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
-
-
-def _host_code(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
-    changes, sentence = ModuleSource(reader, index.module).host_code()
-    data: dict[str, Any] = {"changes": [found._asdict() for found in changes]} if changes else {}
-    return data | ({"notes": [sentence]} if sentence else {})
 
 
 def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:
@@ -210,25 +200,36 @@ class Distribution(NamedTuple):
 
 def sbom_text(reader: StoreReader, project: Distribution, *, made_by: str) -> str:
     """Return the document for a store; ``made_by`` is the version of this package that built it. Raises StoreError."""
-    modules, root = reader.modules(), _package(*project)
-    own = _package(_OWN, made_by, licenses=[_OWN_LICENCE])
-    used = {part["bom-ref"]: part for index in modules for part in _toolchain(index)}
-    used |= {own["bom-ref"]: own} if any(index.standard for index in modules) else {}
-    parts = [*used.values(), *(_module(reader, index) for index in modules), *_sources(modules)]
+    root, own = _package(*project), _package(_OWN, made_by, licenses=[_OWN_LICENCE])
+    parts: dict[str, dict[str, Any]] = {}
+    needs: dict[str, list[str]] = {}
+    for index in reader.modules():
+        used = {part["bom-ref"]: part for part in _toolchain(index)}
+        used |= {own["bom-ref"]: own} if index.standard else {}
+        used |= {f"source {path}": _component("file", "source", path, digest) for path, digest in index.files.items()}
+        # The index has the digests of the images; a component for each would be 2 % of a wheel of small kernels.
+        digest = sha256((reader.folder / index.module / INDEX_FILE).read_bytes()).hexdigest()
+        parts |= used | {f"module {index.module}": _component("library", "module", index.module, digest)}
+        needs[f"module {index.module}"] = sorted(used)
     data = {
         "$schema": _SCHEMA,
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": root, "lifecycles": [{"phase": "build"}], "tools": {"components": [own]}},
-        "components": sorted(parts, key=lambda part: str(part["bom-ref"])),
+        "components": [parts[ref] for ref in sorted(parts)],
         "dependencies": [
-            {"ref": root["bom-ref"], "dependsOn": [_module_ref(index) for index in modules]},
-            *({"ref": _module_ref(index), "dependsOn": _needs(index, own)} for index in modules),
+            {"ref": root["bom-ref"], "dependsOn": list(needs)},
+            *({"ref": ref, "dependsOn": refs} for ref, refs in needs.items()),
         ],
     }
     serial = uuid5(NAMESPACE_URL, json_text(data))  # so that it changes with the content, and only then
     return json_text(data | {"serialNumber": f"urn:uuid:{serial}"})
+
+
+def _component(kind: str, what: str, name: str, digest: str) -> dict[str, Any]:
+    hashes = [{"alg": "SHA-256", "content": digest}]
+    return {"type": kind, "bom-ref": f"{what} {name}", "name": name, "hashes": hashes}
 
 
 def _package(name: str, version: str, **more: Any) -> dict[str, Any]:
@@ -253,34 +254,3 @@ def _part(part: str, version: str, major: int) -> dict[str, Any]:
     if not _PACKAGED.fullmatch(version):
         del made["purl"]
     return made
-
-
-def _module(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
-    """Return the component of a module, with the digest of its index: that has the digests of the images.
-
-    A component for each image would be 60 bytes of a wheel each, 2 % of one with small kernels.
-    """
-    digest = sha256((reader.folder / index.module / INDEX_FILE).read_bytes()).hexdigest()
-    return {"type": "library", "bom-ref": _module_ref(index), "name": index.module, "hashes": _hashes(digest)}
-
-
-def _module_ref(index: ModuleIndex) -> str:
-    return f"module {index.module}"
-
-
-def _sources(modules: list[ModuleIndex]) -> list[dict[str, Any]]:
-    files = {path: digest for index in modules for path, digest in index.files.items()}
-    return [
-        {"type": "file", "bom-ref": f"source {path}", "name": path, "hashes": _hashes(digest)}
-        for path, digest in files.items()
-    ]
-
-
-def _hashes(sha256_digest: str) -> list[dict[str, str]]:
-    return [{"alg": "SHA-256", "content": sha256_digest}]
-
-
-def _needs(index: ModuleIndex, own: dict[str, Any]) -> list[str]:
-    toolchain = [part["bom-ref"] for part in _toolchain(index)]
-    standard = [own["bom-ref"]] if index.standard else []
-    return sorted({*toolchain, *standard, *(f"source {path}" for path in index.files)})

@@ -110,6 +110,10 @@ def module_names(store: Path) -> list[str]:
     return sorted(name for name in names if name != SOURCE_FOLDER)
 
 
+def _as_list(value: Any) -> Any:  # what JSON has
+    return list(value) if isinstance(value, tuple) else value
+
+
 class UnitRecord(NamedTuple):
     """One source of a module."""
 
@@ -131,6 +135,10 @@ class UnitRecord(NamedTuple):
     def from_json(cls, data: dict[str, Any]) -> UnitRecord:
         """Read what ``to_json`` wrote, and an index's shape holds."""
         return cls(data["source"], data["source_sha256"], tuple(data.get("asked", ())), data.get("cut", ""))
+
+
+#: Fields of a module's index that are in its JSON object as they are, tuples as lists.
+_AS_THEY_ARE: Final = ("files", "outside", "headers", "options", "globals", "patterns", "toolchain")
 
 
 class ModuleIndex(NamedTuple):
@@ -205,36 +213,22 @@ class ModuleIndex(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``index.json``, which has no details."""
+        first, *others = self.units
         data: dict[str, Any] = {
             "schema": self.schema,
             "module": self.module,
-            "source": self.units[0].source,
-            "source_sha256": self.units[0].sha256,
-            "files": self.files,
-            "outside": None if self.outside is None else list(self.outside),
-            "headers": list(self.headers),
-            "options": self.options,
-            "globals": list(self.globals),
-            "patterns": list(self.patterns),
-            "toolchain": self.toolchain,
+            "source": first.source,
+            "source_sha256": first.sha256,
             "images": [image.to_json() for image in self.images],
+            **{name: _as_list(getattr(self, name)) for name in _AS_THEY_ARE},
         }
-        if self.launch:
-            data["launch"] = list(self.launch)
-        if self.front_end != "per-arch":
-            data["front_end"] = self.front_end
-        if self.standard:
-            data["standard"] = self.standard
-        if self.units[0].asked:
-            data["asked"] = list(self.units[0].asked)
-        if self.units[0].cut:
-            data["cut"] = self.units[0].cut
+        data |= {"front_end": self.front_end} if self.front_end != "per-arch" else {}
+        may_lack = {"launch": self.launch, "standard": self.standard, "asked": first.asked, "cut": first.cut}
+        data |= {name: _as_list(value) for name, value in may_lack.items() if value}
         if self.is_linked:
-            data["units"] = [unit.to_json() for unit in self.units[1:]]
+            data["units"] = [unit.to_json() for unit in others]
             data["libraries"] = [{"name": name, "sha256": digest} for name, digest in self.libraries]
-        if self.editable is not None:
-            data["editable"] = self.editable
-        return data
+        return data | ({} if self.editable is None else {"editable": self.editable})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
@@ -244,16 +238,12 @@ class ModuleIndex(NamedTuple):
             message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
             raise ValueError(message)
         check_shape(data, INDEX)
+        plain = ((name, data[name]) for name in _AS_THEY_ARE)
+        fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in plain}
         return cls(
+            **fields,
             module=data["module"],
             units=tuple(map(UnitRecord.from_json, [data, *data.get("units", ())])),
-            files=data["files"],
-            outside=None if data["outside"] is None else tuple(data["outside"]),
-            headers=tuple(data["headers"]),
-            options=data["options"],
-            globals=tuple(data["globals"]),
-            patterns=tuple(data["patterns"]),
-            toolchain=data["toolchain"],
             images=tuple(ImageRecord.from_json(image) for image in data["images"]),
             launch=tuple(data.get("launch", ())),
             front_end=data.get("front_end", "per-arch"),
@@ -275,6 +265,10 @@ class Stored(NamedTuple):
     """Bytes of that block as it is packed; 0 where ``file`` is the image as it is."""
     skip: int = 0
     """Offset of the image in the unpacked block, in bytes."""
+
+
+#: Likewise, of an image's record.
+_OF_IMAGES: Final = ("file", "kind", "sha256", "bytes", "registers", "spills")
 
 
 class ImageRecord(NamedTuple):
@@ -313,37 +307,20 @@ class ImageRecord(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the index."""
-        data: dict[str, Any] = {
-            "file": self.file,
-            "kind": self.kind,
-            "arch": str(self.arch),
-            "sha256": self.sha256,
-            "bytes": self.bytes,
-            "ptx_isa": version_text(self.ptx_isa),
-            "registers": self.registers,
-            "spills": self.spills,
-        }
-        if self.lacks:
-            data["lacks"] = list(self.lacks)
-        if self.renames:
-            data["renames"] = True
-        if self.stored is not None:
-            data["stored"] = self.stored._asdict()
-        return data
+        data: dict[str, Any] = {name: getattr(self, name) for name in _OF_IMAGES}
+        data |= {"arch": str(self.arch), "ptx_isa": version_text(self.ptx_isa)}
+        data |= {"lacks": list(self.lacks)} if self.lacks else {}
+        data |= {"renames": True} if self.renames else {}
+        return data | ({} if self.stored is None else {"stored": self.stored._asdict()})
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ImageRecord:
         """Read what ``to_json`` wrote and an index's shape holds. Raises ValueError for an unknown architecture."""
         return cls(
-            file=data["file"],
-            kind=data["kind"],
+            **{name: data[name] for name in _OF_IMAGES},
             arch=SmArch.parse(data["arch"]),
-            sha256=data["sha256"],
-            bytes=data["bytes"],
             ptx_isa=parse_version(data["ptx_isa"]),
-            registers=data["registers"],
-            spills=data["spills"],
             lacks=tuple(data.get("lacks", ())),
-            renames=bool(data.get("renames", False)),
+            renames=data.get("renames", False),
             stored=Stored(*(data["stored"][name] for name in Stored._fields)) if "stored" in data else None,
         )

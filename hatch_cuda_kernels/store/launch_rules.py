@@ -86,12 +86,11 @@ class LaunchRule(NamedTuple):
 
 def find_rule(rules: Iterable[LaunchRule], name: str) -> LaunchRule | None:
     """Return the rule for a kernel: its own, its pattern's, or its template's."""
-    fitting = [rule for rule in rules if rule.values(name) is not None]
-    return max(fitting, key=lambda rule: _rank(rule, name), default=None)
 
+    def rank(rule: LaunchRule) -> int:
+        return 2 if normalize_name(rule.kernel) == normalize_name(name) else 1 if placeholders(rule.kernel) else 0
 
-def _rank(rule: LaunchRule, name: str) -> int:
-    return 2 if normalize_name(rule.kernel) == normalize_name(name) else 1 if placeholders(rule.kernel) else 0
+    return max((rule for rule in rules if rule.values(name) is not None), key=rank, default=None)
 
 
 def _sizes(texts: tuple[str, ...]) -> str:

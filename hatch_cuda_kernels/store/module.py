@@ -15,7 +15,7 @@ from hatch_cuda_kernels.store.launch_rules import find_rule
 from hatch_cuda_kernels.store.texts import ModuleDetails
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import Recipe, Unit
@@ -55,16 +55,20 @@ class BuiltModule:
         machine with other toolkit headers than this source needs: none of that may show.
         """
         spelled = {normalize_name(name): name for name in (*recipe.names, *recipe.globals)}
-        adopted = (
+
+        def respelled(symbols: Sequence[Symbol]) -> tuple[Symbol, ...]:
+            return tuple(one._replace(name=spelled.get(normalize_name(one.name), one.name)) for one in symbols)
+
+        adopted = tuple(
             entry._replace(
                 module=recipe.module,
-                kernels=tuple(_respell(entry.kernels, spelled)),
-                globals=tuple(_respell(entry.globals, spelled)),
+                kernels=respelled(entry.kernels),
+                globals=respelled(entry.globals),
                 toolchain=toolchain.to_json(),
             )
             for entry in entries
         )
-        return cls(recipe=recipe, toolchain=toolchain, entries=tuple(adopted), **facts)
+        return cls(recipe=recipe, toolchain=toolchain, entries=adopted, **facts)
 
     @property
     def name(self) -> str:
@@ -78,7 +82,14 @@ class BuiltModule:
         Only the PTX of some architectures distinguishes pointers from integers, so a parameter is a pointer when one
         says so. Types that depend on the architecture are left out.
         """
-        return tuple(_merged([symbol for symbol, _ in forms]) for forms in self._forms.values())
+        merged = []
+        for forms in self._forms.values():
+            symbols = [symbol for symbol, _ in forms]
+            kinds = zip(*(symbol.params for symbol in symbols), strict=False)
+            params = tuple("ptr" if "ptr" in each else each[0] for each in kinds)
+            agree = len({symbol.types for symbol in symbols}) == 1
+            merged.append(symbols[0]._replace(params=params, types=symbols[0].types if agree else ()))
+        return tuple(merged)
 
     @property
     def globals(self) -> tuple[Symbol, ...]:
@@ -162,8 +173,9 @@ class BuiltModule:
 
     def _conflict(self, name: str) -> Problem | None:
         versions: dict[str, list[str]] = {}
-        for symbol, entry in self._forms[name]:
-            versions.setdefault(_signature(symbol), []).append(str(entry.arch))
+        for symbol, entry in self._forms[name]:  # as PTX without marks of pointers declares it, for any architecture
+            types = ", ".join("u64" if kind == "ptr" else kind for kind in symbol.params)
+            versions.setdefault(f"{without_archs(symbol.lowered)}({types})", []).append(str(entry.arch))
         if len(versions) == 1:
             return None
         listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
@@ -179,29 +191,8 @@ class BuiltModule:
         return Problem(f"{message}, but {name!r} has {len(symbol.params)}", fix, self.where)
 
 
-def _respell(symbols: Sequence[Symbol], spelled: dict[str, str]) -> Iterator[Symbol]:
-    for symbol in symbols:
-        yield symbol._replace(name=spelled.get(normalize_name(symbol.name), symbol.name))
-
-
-def _merged(forms: Sequence[Symbol]) -> Symbol:
-    params = tuple(map(_merge, *(symbol.params for symbol in forms)))
-    agree = len({symbol.types for symbol in forms}) == 1
-    return forms[0]._replace(params=params, types=forms[0].types if agree else ())
-
-
-def _merge(*types: str) -> str:
-    return "ptr" if "ptr" in types else types[0]
-
-
 def _by_key(symbols: Sequence[Symbol]) -> dict[str, Symbol]:
     return {normalize_name(symbol.name): symbol for symbol in symbols}
-
-
-def _signature(symbol: Symbol) -> str:
-    """Return a kernel as PTX without marks of pointers declares it, the same for every architecture."""
-    types = ", ".join("u64" if kind == "ptr" else kind for kind in symbol.params)
-    return f"{without_archs(symbol.lowered)}({types})"
 
 
 def _record(entry: Entry, listed: dict[str, str], renamed: dict[str, str]) -> ImageRecord:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import (
     ComputeCapability,
@@ -77,9 +78,17 @@ class Promises:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Promises:
         """Read what ``to_json`` wrote. Raises KeyError, TypeError, AttributeError or ValueError on other data."""
-        supports = data.get("supports")
+        supports, stated = None, data.get("supports")
+        if stated is not None:
+            driver, devices = stated.get("driver"), stated["devices"]
+            if not devices or len({*devices}) < len(devices):
+                raise ValueError("no device, or one twice")
+            supports = Supports(
+                devices=tuple(map(ComputeCapability.parse, devices)),
+                driver=None if driver is None else parse_version(driver),
+            )
         return cls(
-            supports=None if supports is None else _supports(supports),
+            supports=supports,
             max_spill_bytes={name: int(limit) for name, limit in data.get("max_spill_bytes", {}).items()},
             max_wheel_size=None if data.get("max_wheel_size") is None else int(data["max_wheel_size"]),
         )
@@ -90,35 +99,23 @@ class Promises:
         return f"{json.dumps({'schema': _PROMISES_SCHEMA, **data}, indent=1, sort_keys=True)}\n" if data else ""
 
 
-def _supports(data: dict[str, Any]) -> Supports:
-    driver, devices = data.get("driver"), data["devices"]
-    if not devices or len({*devices}) < len(devices):
-        raise ValueError("no device, or one twice")
-    return Supports(
-        devices=tuple(ComputeCapability.parse(device) for device in devices),
-        driver=None if driver is None else parse_version(driver),
-    )
-
-
 def read_promises(store: Path) -> Promises:
     """Return the promises that a store records. Raises ValueError if they cannot be read."""
     try:
         data = json.loads((store / PROMISES_FILE).read_bytes())
-        schema = data["schema"]
+        schema, message = data["schema"], "cannot be read: it differs from what a build writes"
         if schema == _PROMISES_SCHEMA:
             found = Promises.from_json(data)
-            return found if {"schema": schema, **found.to_json()} == data else _refuse()
+            if {"schema": schema, **found.to_json()} == data:
+                return found
+        else:
+            message = f"schema {schema} is not {_PROMISES_SCHEMA}: written by another version of hatch-cuda-kernels"
     except FileNotFoundError:
         return Promises()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         message = f"cannot be read ({type(error).__name__}: {error})"
         raise ValueError(message) from error
-    message = f"schema {schema} is not {_PROMISES_SCHEMA}: written by another version of hatch-cuda-kernels"
     raise ValueError(message)
-
-
-def _refuse() -> NoReturn:
-    raise ValueError("it differs from what a build writes")
 
 
 class Coverage(NamedTuple):
@@ -134,18 +131,15 @@ def check_built(modules: Sequence[BuiltModule], promises: Promises) -> list[Prob
     """Return what is wrong with each module's images, or else the promises that they break."""
     wrong = {built.name: built.problems() for built in modules}
     sound = [built for built in modules if not wrong[built.name]]
-    spills = [problem for built in sound for problem in _spilling(built, promises)]
-    gaps: list[Problem] = []
+    problems = [problem for found in wrong.values() for problem in found]
     if promises.supports is not None:
         coverages = [Coverage(built.name, built.where, built.kernels, built.images) for built in sound]
-        gaps = broken_supports(promises.supports, coverages)
-    return [*(problem for found in wrong.values() for problem in found), *gaps, *spills]
-
-
-def _spilling(built: BuiltModule, promises: Promises) -> Iterator[Problem]:
-    limit = promises.max_spill_bytes.get(listed_module(built.name))
-    for problem in find_spills(limit, built.kernels, built.images) if limit is not None else ():
-        yield problem._replace(where=built.where)
+        problems += broken_supports(promises.supports, coverages)
+    for built in sound:
+        limit = promises.max_spill_bytes.get(listed_module(built.name))
+        spills = () if limit is None else find_spills(limit, built.kernels, built.images)
+        problems += [problem._replace(where=built.where) for problem in spills]
+    return problems
 
 
 def broken_supports(supports: Supports, modules: Iterable[Coverage]) -> list[Problem]:
@@ -154,13 +148,12 @@ def broken_supports(supports: Supports, modules: Iterable[Coverage]) -> list[Pro
     for module in modules:
         for gap in find_gaps(supports, module.kernels, module.images):
             gaps.setdefault(gap._replace(where=gap.where or module.where), {})[repr(listed_module(module.name))] = None
-    return [gap._replace(message=_with_modules(gap.message, list(names))) for gap, names in gaps.items()]
-
-
-def _with_modules(message: str, names: list[str]) -> str:
-    listed = f"{'module' if len(names) == 1 else 'modules'} {list_text(names, _MOST_NAMES)}"
-    what, bracket, reason = message.partition(" (")
-    return f"{what} in {listed}{bracket}{reason}"
+    problems = []
+    for gap, names in gaps.items():
+        listed = f"{'module' if len(names) == 1 else 'modules'} {list_text([*names], _MOST_NAMES)}"
+        what, bracket, reason = gap.message.partition(" (")
+        problems.append(gap._replace(message=f"{what} in {listed}{bracket}{reason}"))
+    return problems
 
 
 def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:
@@ -227,18 +220,15 @@ def _older_major(device: ComputeCapability, driver: tuple[int, int], besides: st
 def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
     """Say which architecture to add, with a suffix if all of the module's architectures have one."""
     suffix = min((image.arch.suffix for image in images), default="")
-    archs = [SmArch.of_device(device, suffix), SmArch.of_device(device)]
-    arch = next(filter(_release_major, archs), None)
+    archs = (SmArch.of_device(device, suffix), SmArch.of_device(device))
+    compilers = ((arch, major) for arch in archs for major in (13, 12) if cuda_release_for_arch(arch, major=major))
+    arch, major = next(compilers, (None, 0))
     if arch is None:
         return f"take it out of 'supports:': no known CUDA release compiles {archs[-1]}"
     if any(image.arch == arch for image in images):
         return f"compile it for {arch} too, or take {device} out of 'supports:'"
-    release = "" if _release_major(arch) == 13 else ', with cuda: "12.9"'
+    release = "" if major == 13 else ', with cuda: "12.9"'
     return f"add {arch} to the module's 'arches:'{release}"
-
-
-def _release_major(arch: SmArch) -> int | None:
-    return next((major for major in (13, 12) if cuda_release_for_arch(arch, major=major)), None)
 
 
 def find_spills(limit: int, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:
@@ -249,34 +239,28 @@ def find_spills(limit: int, kernels: Sequence[Symbol], images: Sequence[ImageRec
     names = {symbol.lowered: symbol.name for symbol in kernels}
     for image in images:
         for lowered, used in image.resources.items() if image.kind == "cubin" else ():
-            name = repr(names.get(lowered, lowered))
+            kernel = f"the kernel {names.get(lowered, lowered)!r}"
             stores, loads = used.get("spill_stores"), used.get("spill_loads")
             if stores is None or loads is None:
-                message = (
-                    f"the spills of the kernel {name} for {image.arch} are not recorded; the limit is {limit} bytes"
-                )
+                message = f"the spills of {kernel} for {image.arch} are not recorded; the limit is {limit} bytes"
                 yield Problem(message, "build the module with an NVRTC that reports spills", image.file)
-            elif stores + loads > limit:
-                spilled = f"spills {stores + loads} bytes per thread for {image.arch} ({stores} stored, {loads} loaded)"
-                yield Problem(f"the kernel {name} {spilled}, the limit is {limit}", _fix(stores + loads), image.file)
-
-
-def _fix(spilled: int) -> str:
-    return (
-        "give it more registers (options: maxrregcount, or __launch_bounds__ in the source), make it smaller, or write "
-        f"max_spill_bytes: {spilled}"
-    )
-
-
-class _Share(NamedTuple):
-    bytes: int
-    module: str
-    image: ImageRecord
+            elif (spilled := stores + loads) > limit:
+                what = f"spills {spilled} bytes per thread for {image.arch} ({stores} stored, {loads} loaded)"
+                fix = (
+                    "give it more registers (options: maxrregcount, or __launch_bounds__ in the source), make it "
+                    f"smaller, or write max_spill_bytes: {spilled}"
+                )
+                yield Problem(f"{kernel} {what}, the limit is {limit}", fix, image.file)
 
 
 def check_store(files: Mapping[str, bytes], limit: int) -> None:
     """Raise BuildError, with the largest images, if a store's files would take more than ``limit`` bytes of a wheel."""
-    sizes = {name: _in_a_wheel(name, data) for name, data in files.items()}
+
+    def in_a_wheel(name: str, data: bytes) -> int:
+        packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return len(packer.compress(data) + packer.flush()) + _ZIP_HEADERS + 2 * len(name)
+
+    sizes = {name: in_a_wheel(name, data) for name, data in files.items()}
     _check("the kernel store would take", sum(sizes.values()), limit, sizes, files.__getitem__)
 
 
@@ -291,49 +275,37 @@ def check_wheel(wheel: Path, limit: int) -> None:
         _check(f"{wheel.name} has", size, limit, sizes, lambda name: archive.read(inside[name]))
 
 
-def _in_a_wheel(name: str, data: bytes) -> int:
-    """Return how many bytes of the wheel hatchling makes of a file."""
-    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    return len(packer.compress(data) + packer.flush()) + _ZIP_HEADERS + 2 * len(name)
-
-
 def _check(what: str, size: int, limit: int, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> None:
     if size <= limit:
         return
-    indices = [
-        ModuleIndex.from_json(json.loads(read(name))) for name in sorted(sizes) if name.endswith(f"/{INDEX_FILE}")
-    ]
-    shares = sorted(_shares(indices, sizes), key=lambda share: share.bytes, reverse=True)
+    texts = (read(name) for name in sorted(sizes) if name.endswith(f"/{INDEX_FILE}"))
+    indices = [ModuleIndex.from_json(json.loads(text)) for text in texts]
+    images = [(index.module, image) for index in indices for image in index.images]
+    shares = sorted(_shares(images, sizes), key=lambda share: share[0], reverse=True)
     advice = (
         "to fix: fewer architectures or instances, PTX in place of a CUBIN, no lineinfo or debug"
-        f"{'' if all(share.image.stored for share in shares) else ', packing: solid'}, or a larger max_wheel_size"
+        f"{'' if all(image.stored for _, _, image in shares) else ', packing: solid'}, or a larger max_wheel_size"
     )
-    listed = [f"{share.module} {share.image.arch} {share.image.kind}: {share.bytes:,}" for share in shares[:_LISTED]]
+    listed = [f"{module} {image.arch} {image.kind}: {bytes_:,}" for bytes_, module, image in shares[:_LISTED]]
     more = [f"and {len(shares) - _LISTED} more"] if len(shares) > _LISTED else []
     message = f"{what} {size:,} bytes, {size - limit:,} more than max_wheel_size allows; the largest images in it:"
     raise BuildError(["\n  ".join([message, *listed, *more, advice])])
 
 
-def _shares(indices: Sequence[ModuleIndex], sizes: Mapping[str, int]) -> Iterator[_Share]:
-    """Yield each stored image with its share of the bytes; images of a block share it by their unpacked sizes."""
-    blocks: dict[tuple[str, int], dict[str, int]] = {}
-    for _, image in _images(indices):
-        if image.stored and image.stored.size:
-            blocks.setdefault((image.stored.file, image.stored.at), {})[image.sha256] = image.bytes
-    counted = set()
-    for module, image in _images(indices):
-        if image.sha256 in counted:
-            continue
-        counted.add(image.sha256)
+def _shares(
+    images: Sequence[tuple[str, ImageRecord]], sizes: Mapping[str, int]
+) -> Iterator[tuple[int, str, ImageRecord]]:
+    """Yield each stored image once, with its bytes; images of a block share its bytes by their unpacked sizes."""
+    blocks: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    for _, image in images:
+        if image.stored:
+            blocks[image.stored.file, image.stored.at][image.sha256] = image.bytes
+    firsts: dict[str, tuple[str, ImageRecord]] = {}
+    for module, image in images:
+        firsts.setdefault(image.sha256, (module, image))
+    for module, image in firsts.values():
         stored = image.stored
         if stored and stored.size:
-            block = blocks[stored.file, stored.at]
-            yield _Share(stored.size * image.bytes // sum(block.values()), module, image)
+            yield stored.size * image.bytes // sum(blocks[stored.file, stored.at].values()), module, image
         else:
-            yield _Share(sizes[stored.file if stored else f"{module}/{image.file}"], module, image)
-
-
-def _images(indices: Sequence[ModuleIndex]) -> Iterator[tuple[str, ImageRecord]]:
-    for index in indices:
-        for image in index.images:
-            yield index.module, image
+            yield sizes[stored.file if stored else f"{module}/{image.file}"], module, image

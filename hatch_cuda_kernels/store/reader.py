@@ -44,8 +44,7 @@ def find_store(package: str | Path) -> Path:
     Raises StoreError if the package or its store does not exist.
     """
     if isinstance(package, Path) or "/" in package or "\\" in package:
-        folder = Path(package)
-        candidates = [folder, folder / STORE_FOLDER]
+        candidates = [Path(package), Path(package, STORE_FOLDER)]
     else:
         candidates = [folder / STORE_FOLDER for folder in _package_folders(package)]
     for folder in candidates:
@@ -53,17 +52,13 @@ def find_store(package: str | Path) -> Path:
             return folder
     if not candidates:
         raise StoreError(str(package), "no wheel or folder here, and no import package installed, has this name")
-    where = ", ".join(str(folder) for folder in candidates)
+    problem = f"no kernel store here (looked for {KERNELS_FILE} in {', '.join(map(str, candidates))})"
     source = next((folder for folder in candidates if (folder.parent / "__init__.py").is_file()), None)
-    raise StoreError(str(package), f"no kernel store here (looked for {KERNELS_FILE} in {where}){_hint(source)}")
+    if source is not None:
+        from hatch_cuda_kernels.compiler.toolchain import editable_install  # no store is found without it
 
-
-def _hint(source: Path | None) -> str:
-    if source is None:
-        return ""
-    from hatch_cuda_kernels.compiler.toolchain import editable_install  # no store is found without it
-
-    return f"; a source tree has none until it is installed: {editable_install(source)}"
+        problem += f"; a source tree has none until it is installed: {editable_install(source)}"
+    raise StoreError(str(package), problem)
 
 
 def _package_folders(package: str) -> list[Path]:
@@ -106,11 +101,9 @@ class KernelLine(NamedTuple):
         if not file_name(module):
             message = f"{module!r} is not a module"
             raise ValueError(message)
-        return cls(key, module, lowered, _parts(params, ","), name, _parts(types, ";"), _parts(names, ","))
-
-
-def _parts(text: str, mark: str) -> tuple[str, ...]:
-    return tuple(text.split(mark)) if text else ()
+        parts = ((params, ","), (types, ";"), (names, ","))
+        took, typed, called = (tuple(text.split(mark)) if text else () for text, mark in parts)
+        return cls(key, module, lowered, took, name, typed, called)
 
 
 class StoreReader:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.image import Finisher
-    from hatch_cuda_kernels.includes import OuterHeaders, StandardHeaders
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
 
@@ -46,11 +45,21 @@ class ModuleSource:
 
     @cached_property
     def stale(self) -> str | None:
-        """Why prebuilt images no longer count: in an editable install, the source or a header has changed."""
-        if self._index.editable is None:
+        """Why prebuilt images no longer count: in an editable install, the source or a header has changed.
+
+        It warns, once, of a manifest that changed: its options and lists are known from the last install only.
+        """
+        index = self._index
+        if index.editable is None:
             return None
-        self._check_manifest(self._index.editable)
-        recipe, index = self.recipe(), self._index
+        manifest = self.root / index.editable["manifest"]
+        if manifest.is_file() and sha256(manifest.read_bytes()).hexdigest() != index.editable["manifest_sha256"]:
+            from hatch_cuda_kernels.compiler.toolchain import editable_install  # off the usual path
+            from hatch_cuda_kernels.errors import warn_user
+
+            again = editable_install(self.root)
+            warn_user(f"{manifest} changed since the editable install; for it to count, run: {again}")
+        recipe = self.recipe()
         try:
             sources = read_edited(self.root, self._reader, index, recipe)
         except InputError as error:
@@ -59,16 +68,6 @@ class ModuleSource:
         current = [unit.program.sha256 for unit in recipe.units(sources)]
         unchanged = current == [unit.sha256 for unit in index.units] and libraries.issubset(index.libraries)
         return None if unchanged else "the source or a header changed since it was built"
-
-    def _check_manifest(self, editable: dict[str, str]) -> None:
-        """Warn, once, of a manifest that changed: its options and lists are known from the last install only."""
-        path = self.root / editable["manifest"]
-        if path.is_file() and sha256(path.read_bytes()).hexdigest() != editable["manifest_sha256"]:
-            from hatch_cuda_kernels.compiler.toolchain import editable_install  # off the usual path
-            from hatch_cuda_kernels.errors import warn_user
-
-            again = editable_install(self.root)
-            warn_user(f"{path} changed since the editable install; for it to count, run: {again}")
 
     def host_code(self) -> tuple[tuple[SourceChange, ...], str]:
         """Return what is cut or changed in the sources, and the sentence that says so if nobody asked for it.
@@ -130,7 +129,8 @@ class ModuleSource:
 
         recipe, index = self.recipe(self._names(instance)), self._index
         if index.editable is not None:
-            return recipe.job(read_again(recipe, self.root, self._levels), arch, ("cubin",))
+            levels = self._reader.details(index.module).levels
+            return recipe.job(read_again(recipe, self.root, levels), arch, ("cubin",))
         return recipe.job(read_shipped(self._reader, index, recipe, as_here=as_here), arch, ("cubin",))
 
     def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
@@ -144,13 +144,10 @@ class ModuleSource:
             return None
         recipe = self.recipe(self._names(instance))
         if self._again is None:
-            self._again = SourceReader(self.root, [recipe.module], self._levels)
+            levels = self._reader.details(self._index.module).levels
+            self._again = SourceReader(self.root, [recipe.module], levels)
             self._again.read(recipe)
         return recipe.job(self._again.read(recipe), arch, ("cubin",)) if self._again.learn(recipe, error) else None
-
-    @property
-    def _levels(self) -> tuple[tuple[str, int, str], ...]:
-        return self._reader.details(self._index.module).levels
 
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return the toolchain that compiles the module: the one that was found, if its headers are the build's.
@@ -167,7 +164,7 @@ class ModuleSource:
         toolchain = self.toolchain(toolchain)
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
-        used = toolchain.of_compile(self._index.outside, finisher=self._finisher)
+        used = toolchain.of_compile(self._index.outside, finisher="nvjitlink" if self._lto else "nvrtc")
         return self._key(arch, instance, used.key_part)
 
     def finished_key(self, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
@@ -213,10 +210,6 @@ class ModuleSource:
     def _lto(self) -> bool:
         return bool(self._index.options.get("lto"))
 
-    @property
-    def _finisher(self) -> Finisher:
-        return "nvjitlink" if self._lto else "nvrtc"
-
     def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
         from hatch_cuda_kernels.compiler import cache_key  # off the prebuilt path
@@ -229,7 +222,7 @@ class ModuleSource:
             names=self._names(instance),
             variables=self._index.globals,
             toolchain=toolchain,
-            finisher=self._finisher,
+            finisher="nvjitlink" if self._lto else "nvrtc",
         )
 
     @cached_property
@@ -239,31 +232,25 @@ class ModuleSource:
         The store has the one source that the index names, byte for byte, and this version of the package makes of it
         what the build's did.
         """
-        index = self._index
-        if index.editable is not None or index.is_linked or not self._is_whole():
+        index, root = self._index, self.root
+        if index.editable is not None or index.is_linked:
             return False
-        return reads_as_built(index, self._reread)
-
-    def _reread(self) -> tuple[str, ...]:
-        """Return the digest of what NVRTC is shown of each shipped source; none where they cannot be read."""
+        files = {root / name: digest for name, digest in index.files.items()}
+        files |= {self._reader.folder / STANDARD_FILE: index.standard} if index.standard else {}
         try:
-            recipe = self.recipe()
-            return tuple(unit.program.sha256 for unit in recipe.units(read_shipped(self._reader, self._index, recipe)))
-        except (InputError, StoreError):
-            return ()
-
-    def _is_whole(self) -> bool:
-        """Whether the shipped files are those that the index names."""
-        index = self._index
-        try:
-            found = {name: sha256((self.root / name).read_bytes()).hexdigest() for name in index.files}
-            if index.standard:
-                standard = sha256((self._reader.folder / STANDARD_FILE).read_bytes()).hexdigest()
-                if standard != index.standard:
-                    return False
+            is_whole = all(sha256(path.read_bytes()).hexdigest() == digest for path, digest in files.items())
         except OSError:
             return False
-        return found == index.files
+
+        def read() -> tuple[str, ...]:
+            try:
+                recipe = self.recipe()
+                units = recipe.units(read_shipped(self._reader, index, recipe))
+            except (InputError, StoreError):
+                return ()
+            return tuple(unit.program.sha256 for unit in units)
+
+        return is_whole and reads_as_built(index, read)
 
     def _names(self, instance: str | None) -> tuple[str, ...]:
         return self._reader.details(self._index.module).names if instance is None else (instance,)
@@ -299,7 +286,7 @@ def read_shipped(
     """
     from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
     from hatch_cuda_kernels.execution_space import NOT_CUT
-    from hatch_cuda_kernels.includes import Project, StandardHeaders
+    from hatch_cuda_kernels.includes import OuterHeaders, Project, StandardHeaders
 
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
@@ -311,7 +298,8 @@ def read_shipped(
     if as_here:
         return read_recipe(recipe, root, project=project, cuts=cuts)
     texts = reader.standard_headers(index.standard) if index.standard else {}
-    outer = _as_built(index, StandardHeaders(texts, lambda name: texts[name].encode()))
+    standard = StandardHeaders(texts, lambda name: texts[name].encode())
+    outer = [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
     if with_changes and details.cuts:
         return read_recipe(recipe, root, project=project, outer=outer, levels=details.levels)
     return read_recipe(recipe, root, project=project, outer=outer, cuts=cuts)
@@ -323,16 +311,10 @@ def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Rec
     Raises InputError, or StoreError where the store is damaged.
     """
     from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
-    from hatch_cuda_kernels.includes import packaged_standard_headers
+    from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
 
-    outer = _as_built(index, packaged_standard_headers())
+    outer = [OuterHeaders.as_built(packaged_standard_headers(), unit.asked) for unit in index.units]
     return read_recipe(recipe, root, outer=outer, levels=reader.details(index.module).levels)
-
-
-def _as_built(index: ModuleIndex, standard: StandardHeaders) -> list[OuterHeaders]:
-    from hatch_cuda_kernels.includes import OuterHeaders  # off the prebuilt path
-
-    return [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
 
 
 def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> bool:
@@ -342,7 +324,9 @@ def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> b
     """
     from hatch_cuda_kernels.cache import Notes, file_state, unchanged  # off the prebuilt path
 
-    notes, subject = Notes(_NOTES), _subject(index)
+    asked = [[unit.source, unit.sha256, *unit.asked] for unit in index.units]
+    subject = json.dumps([asked, index.files, index.standard, index.headers, index.options], sort_keys=True)
+    notes = Notes(_NOTES)
     note = notes.read(subject)
     states = note.get("states")
     if isinstance(states, dict) and states and unchanged(states):
@@ -354,8 +338,3 @@ def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> b
     if states:
         notes.write(subject, {"same": same, "states": states})
     return same
-
-
-def _subject(index: ModuleIndex) -> str:
-    asked = [[unit.source, unit.sha256, *unit.asked] for unit in index.units]
-    return json.dumps([asked, index.files, index.standard, index.headers, index.options], sort_keys=True)

@@ -63,19 +63,18 @@ class ModuleDetails(NamedTuple):
     def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
         """Read what ``to_json`` wrote. Raises ValueError on other data."""
         check_shape(data, DETAILS)
+        cuts: tuple[ClosureCut, ...] = ()
+        if "cuts" in data:
+            from hatch_cuda_kernels.execution_space import ClosureCut  # most modules are compiled as they are
+
+            cuts = tuple(map(ClosureCut.from_json, data["cuts"]))
         return cls(
             names=tuple(data["names"]),
             resources=data["resources"],
             lowered=data.get("lowered", {}),
-            cuts=_cuts(data["cuts"]) if "cuts" in data else (),
+            cuts=cuts,
             levels=tuple((file, offset, level) for file, offset, level in data.get("levels", ())),
         )
-
-
-def _cuts(data: list[dict[str, Any]]) -> tuple[ClosureCut, ...]:
-    from hatch_cuda_kernels.execution_space import ClosureCut  # most modules are compiled as they are
-
-    return tuple(map(ClosureCut.from_json, data))
 
 
 class ListedModule(NamedTuple):
@@ -101,16 +100,12 @@ def _lines(listed: ListedModule) -> Iterator[tuple[str, ...]]:
     for symbol in listed.kernels:
         key = normalize_name(symbol.name)
         fields = key, module, symbol.lowered, ",".join(symbol.params), symbol.name
-        yield (*fields, *_signature(symbol))
+        typed = (";".join(symbol.types),) if symbol.types or symbol.names else ()
+        yield (*fields, *typed, *((",".join(symbol.names),) if symbol.names else ()))
         if "<" in key and module == listed_module(module):
             yield f"<{base_name(key)}", module, "", "", base_name(key)
     for symbol in listed.globals:
         yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name
-
-
-def _signature(symbol: Symbol) -> tuple[str, ...]:
-    names = (",".join(symbol.names),) if symbol.names else ()
-    return (";".join(symbol.types), *names) if symbol.types or names else ()
 
 
 def json_text(data: dict[str, Any]) -> str:

@@ -18,7 +18,6 @@ import tempfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from glob import escape
 from itertools import accumulate
 from pathlib import Path
@@ -93,65 +92,50 @@ def lay_out(modules: Sequence[BuiltModule], before: Blocks, *, may_pack: bool = 
     ``before`` has blocks that need not be packed again, by the digests of what they hold. Raises BuildError where
     something is to be packed and this Python has no lzma.
     """
+    new: list[list[NewImage]] = []
     taken: set[str] = set()
-    new = [list(_first_seen(built, taken)) for built in modules]
+    for built in modules:
+        new.append([])
+        for record, entry in zip(built.images, built.entries, strict=True):
+            if record.sha256 not in taken:
+                taken.add(record.sha256)
+                new[-1].append(NewImage(record, entry.image))
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # lzma runs without the GIL
         laid = list(threads.map(lambda built, images: _store(built, images, before, may_pack=may_pack), modules, new))
-    places = {sha256: place for _, stored in laid for sha256, place in stored.items()}
+    places = {digest: place for _, stored in laid for digest, place in stored.items()}
+
+    def placed(record: ImageRecord, built: BuiltModule) -> ImageRecord:
+        place = places[record.sha256]
+        return record if place == Stored(f"{built.name}/{record.file}") else record._replace(stored=place)
+
     return [
-        LaidOut(tuple(_placed(record, places[record.sha256], built) for record in built.images), files)
+        LaidOut(tuple(placed(record, built) for record in built.images), files)
         for built, (files, _) in zip(modules, laid, strict=True)
     ]
-
-
-def _first_seen(built: BuiltModule, taken: set[str]) -> Iterator[NewImage]:
-    for record, entry in zip(built.images, built.entries, strict=True):
-        if record.sha256 not in taken:
-            taken.add(record.sha256)
-            yield NewImage(record, entry.image)
-
-
-def _placed(record: ImageRecord, place: Stored, built: BuiltModule) -> ImageRecord:
-    own = Stored(f"{built.name}/{record.file}")
-    return record if place == own else record._replace(stored=place)
 
 
 def _store(
     built: BuiltModule, images: list[NewImage], before: Blocks, *, may_pack: bool
 ) -> tuple[dict[str, bytes], dict[str, Stored]]:
-    name = built.name
-    if not may_pack or not _is_packed(built.packing, images):
+    """Return a module's files, and where each of the images is in the store, by digest."""
+    worth = len(images) > 1 and sum(len(image.data) for image in images) >= _WORTH_PACKING
+    if not (may_pack and images and (built.packing == "solid" or (built.packing == "auto" and worth))):
         files = {record.file: data for record, data in images}
-        return files, {record.sha256: Stored(f"{name}/{record.file}") for record, _ in images}
-    try:
-        return _pack(f"{name}/{PACK_FILE}", images, before)
-    except ImportError as error:
-        message = f"this Python cannot pack images, because it has no lzma module ({error}); set packing: none"
-        raise BuildError([f"{built.where}: {message}"]) from error
-
-
-def _is_packed(packing: str, images: Sequence[NewImage]) -> bool:
-    if packing == "auto":
-        return len(images) > 1 and sum(len(image.data) for image in images) >= _WORTH_PACKING
-    return packing == "solid" and bool(images)
-
-
-def _pack(file: str, images: Iterable[NewImage], before: Blocks) -> tuple[dict[str, bytes], dict[str, Stored]]:
-    pack = b""
-    places = {}
+        return files, {record.sha256: Stored(f"{built.name}/{record.file}") for record, _ in images}
+    pack, places = b"", {}
     for block in blocks(images):
-        packed = _packed(block, before)
-        skip = 0
-        for record, data in block:
-            places[record.sha256] = Stored(file, len(pack), len(packed), skip)
-            skip += len(data)
+        packed = before.get(tuple(image.record.sha256 for image in block))
+        if packed is None:
+            try:
+                packed = pack_block(b"".join(image.data for image in block))
+            except ImportError as error:
+                message = f"this Python cannot pack images, because it has no lzma module ({error}); set packing: none"
+                raise BuildError([f"{built.where}: {message}"]) from error
+        skips = accumulate((len(image.data) for image in block), initial=0)
+        for image, skip in zip(block, skips, strict=False):
+            places[image.record.sha256] = Stored(f"{built.name}/{PACK_FILE}", len(pack), len(packed), skip)
         pack += packed
     return {PACK_FILE: pack}, places
-
-
-def _packed(block: list[NewImage], before: Blocks) -> bytes:
-    packed = before.get(tuple(image.record.sha256 for image in block))
-    return pack_block(b"".join(image.data for image in block)) if packed is None else packed
 
 
 def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:
@@ -179,25 +163,29 @@ def read_blocks(store: Path) -> Blocks:
 
     Each was unpacked: it holds the images that have these digests, and nothing else.
     """
+    packed, sizes = {}, {}
     try:
-        found = [(_read(store, place), images) for place, images in _blocks(store)]
-        packed = {
-            tuple(record.sha256 for record in images): block for block, images in found if _holds_images(block, images)
-        }
+        for place, images in _blocks(store):
+            with (store / place.file).open("rb") as pack:
+                pack.seek(place.at)
+                block = pack.read(place.size)
+            sizes[block] = sum(image.bytes for image in images)
+            if _holds_images(unpack_whole(block, sizes[block]), images):
+                packed[tuple(image.sha256 for image in images)] = block
         # Another liblzma, or other settings, may pack the same images to other bytes than a build into an empty folder.
-        block, images = min(found, key=lambda one: _unpacked(one[1]), default=(b"", []))
-        return packed if images and _is_packed_here(block, _unpacked(images)) else {}
+        smallest = min(sizes, key=lambda block: sizes[block], default=b"")
+        data = unpack_whole(smallest, sizes[smallest]) if sizes else None
+        return packed if data is not None and pack_block(data) == smallest else {}
     except (OSError, ValueError, ImportError, RecursionError):
         return {}
 
 
-def _holds_images(block: bytes, images: list[_Packed]) -> bool:
-    data = unpack_whole(block, _unpacked(images))
+def _holds_images(data: bytes | None, images: list[_Packed]) -> bool:
     if data is None:
         return False
-    ends = accumulate(record.bytes for record in images)
-    parts = [data[end - record.bytes : end] for record, end in zip(images, ends, strict=True)]
-    return [sha256(part).hexdigest() for part in parts] == [record.sha256 for record in images]
+    ends = accumulate(image.bytes for image in images)
+    parts = (data[end - image.bytes : end] for image, end in zip(images, ends, strict=True))
+    return all(sha256(part).hexdigest() == image.sha256 for part, image in zip(parts, images, strict=True))
 
 
 def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
@@ -212,21 +200,6 @@ def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
                 blocks[place][stored["skip"]] = _Packed(image["sha256"], image["bytes"])
     for place, images in blocks.items():
         yield place, [images[skip] for skip in sorted(images)]
-
-
-def _unpacked(images: list[_Packed]) -> int:
-    return sum(record.bytes for record in images)
-
-
-def _read(store: Path, place: Stored) -> bytes:
-    with (store / place.file).open("rb") as pack:
-        pack.seek(place.at)
-        return pack.read(place.size)
-
-
-def _is_packed_here(block: bytes, size: int) -> bool:
-    data = unpack_whole(block, size)
-    return data is not None and pack_block(data) == block
 
 
 _LOCK: Final = "lock"
@@ -253,8 +226,13 @@ def prepare_place(out: Path) -> None:
 
     Raises InputError as ``check_replaceable`` does.
     """
+
+    def restore(folder: Path) -> None:
+        if (folder / "old").is_dir() and not out.exists():  # it was killed between the two renames
+            (folder / "old").rename(out)
+
     with contextlib.suppress(OSError):  # then the build itself will say what is wrong there
-        sweep(out.parent, _prefix(out), rescue=partial(_restore, out))
+        sweep(out.parent, f".{out.name}.", rescue=restore)
     check_replaceable(out)
 
 
@@ -306,7 +284,7 @@ def _holds(out: Path, files: Mapping[str, bytes]) -> bool:
 
 def _write(files: Mapping[str, bytes], out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
-    with workspace(out.parent, _prefix(out)) as folder:
+    with workspace(out.parent, f".{out.name}.") as folder:
         staged = folder / "new"
         staged.mkdir()
         staged.chmod(0o755)
@@ -330,16 +308,6 @@ def _replace(staged: Path, out: Path, *, aside: Path) -> None:
         raise
 
 
-def _prefix(out: Path) -> str:
-    return f".{out.name}."
-
-
-def _restore(out: Path, folder: Path) -> None:
-    """Put back the store of a process that was killed between the two renames."""
-    if (folder / "old").is_dir() and not out.exists():
-        (folder / "old").rename(out)
-
-
 def render_store(
     modules: Sequence[BuiltModule],
     laid_out: Sequence[LaidOut],
@@ -355,7 +323,9 @@ def render_store(
     """
     read = _CompiledFiles(root)
     listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
-    texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text(), STANDARD_FILE: _standard(modules)}
+    headers = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
+    texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text()}
+    texts |= {STANDARD_FILE: json_text(headers)} if headers else {}
     files = {name: text.encode() for name, text in texts.items() if text}
     standard = sha256(files[STANDARD_FILE]).hexdigest() if STANDARD_FILE in files else ""
     for built, laid in zip(modules, laid_out, strict=True):
@@ -368,11 +338,6 @@ def render_store(
     if editable is not None:
         files[".gitignore"] = b"*\n"
     return files
-
-
-def _standard(modules: Iterable[BuiltModule]) -> str:
-    texts = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
-    return json_text(texts) if texts else ""
 
 
 class _CompiledFiles:

@@ -149,7 +149,9 @@ def test_the_hook_asks_for_what_links(tmp_path):
 
 def test_a_missing_runtime_names_the_command(tmp_path, monkeypatch):
     """Neither a wheel nor a toolkit has it."""
-    monkeypatch.setattr(toolchain_libraries, "find_library", lambda _: None)
+    monkeypatch.setattr(
+        toolchain_libraries, "find_library", lambda stem: None if "cudadevrt" in stem else find_library(stem)
+    )
     for name in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
     project = write_linked(tmp_path, TREE)
@@ -162,7 +164,9 @@ def test_a_toolkit_on_the_machine_has_it_too(tmp_path, monkeypatch):
     """Where no wheel does."""
     (tmp_path / "lib64").mkdir()
     (tmp_path / "lib64/libcudadevrt.a").write_bytes(b"!<arch>\n")
-    monkeypatch.setattr(toolchain_libraries, "find_library", lambda _: None)
+    monkeypatch.setattr(
+        toolchain_libraries, "find_library", lambda stem: None if "cudadevrt" in stem else find_library(stem)
+    )
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     found = load_device_runtime()
     assert (found.data, found.version) == (b"!<arch>\n", f"unknown+{found.sha256[:16]}")
