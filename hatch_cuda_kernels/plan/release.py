@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels.arch import version_text
 from hatch_cuda_kernels.compiler import choose_route
 from hatch_cuda_kernels.compiler.toolchain import (
     bindings_major,
@@ -16,7 +17,6 @@ from hatch_cuda_kernels.compiler.toolchain import (
 )
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
 from hatch_cuda_kernels.plan.plan import route_of
-from hatch_cuda_kernels.versions import version_text
 
 if TYPE_CHECKING:
     from pathlib import Path
