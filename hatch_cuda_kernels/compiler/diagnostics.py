@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from contextlib import suppress
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +29,7 @@ from hatch_cuda_kernels.libraries import (
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.compiler.job import Program
@@ -110,15 +111,13 @@ def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tu
     for found in parse_log(log):
         if found.severity != "warning" and not found.file.startswith(_OWN):
             firsts.setdefault((found.file, found.line) if found.file else (found.message, 0), found)
-    return tuple(_described(first, program, release) for first in firsts.values())
-
-
-def _described(first: Diagnostic, program: Program, release: tuple[int, int]) -> str:
-    message = first.message.partition(_ADVICE)[0]
-    text = [f"{first.place}: error: {message}" if first.place else message]
-    text += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
-    fix = advice(first, program, release=release)
-    return "\n".join([*text, f"  to fix: {fix}"] if fix else text)
+    faults = []
+    for first in firsts.values():
+        message, fix = first.message.partition(_ADVICE)[0], advice(first, program, release=release)
+        lines = [f"{first.place}: error: {message}" if first.place else message]
+        lines += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
+        faults.append("\n".join([*lines, f"  to fix: {fix}"] if fix else lines))
+    return tuple(faults)
 
 
 def name_faults(log: str, names: Sequence[str], program: Program) -> dict[str, str]:
@@ -311,25 +310,18 @@ def advice_on_syntax(found: Diagnostic, program: Program) -> str:
         return ""
     before, here = found.excerpt[0][: found.column - 1], found.excerpt[0][found.column - 1 :]
     texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
-    expanded = _expanded(here, texts)
+    files = [SourceFile("", one) for one in texts]
+    defined = (parse_definition(one, file) for file in files for one in file.directives if one.word == "define")
+    macros = {macro.name: macro for macro in defined if macro is not None}  # the last definition counts
+    tokens = [MacroToken(token.text, token.is_spaced) for token in lex_with_places(here)]
+    expanded = here
+    with suppress(ExpansionError, RecursionError):
+        expanded = "".join(f"{' ' * token.is_spaced}{token.text}" for token in Expander(macros.get).expand(tokens))
     if _STATEMENTS.match(expanded) or _STATEMENTS.match(before.rstrip()[-1:] + here[:1]):
         return _NO_STATEMENTS
     if _DESIGNATED.match(expanded) and (member := _MEMBER.search(expanded)):
         return _NO_DESIGNATED.format(name=member[1])
     return ""
-
-
-def _expanded(text: str, texts: Iterable[str]) -> str:
-    """Return what a text becomes by the macros of some files, of which the last definition counts."""
-    files = [SourceFile("", one) for one in texts]
-    found = (parse_definition(one, file) for file in files for one in file.directives if one.word == "define")
-    macros = {macro.name: macro for macro in found if macro is not None}
-    tokens = [MacroToken(token.text, token.is_spaced) for token in lex_with_places(text)]
-    try:
-        made = Expander(macros.get).expand(tokens)
-    except (ExpansionError, RecursionError):
-        return text
-    return "".join(f"{' ' * token.is_spaced}{token.text}" for token in made)
 
 
 def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:

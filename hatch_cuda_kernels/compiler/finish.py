@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.binary import Ptx
     from hatch_cuda_kernels.compiler.job import CompileJob, FinishJob
-    from hatch_cuda_kernels.device_library import DeviceLibrary, LibraryKind
+    from hatch_cuda_kernels.device_library import LibraryKind
     from hatch_cuda_kernels.image import Kind, Symbol
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -293,24 +293,24 @@ def check_inputs(job: FinishJob, units: Sequence[LinkInput]) -> None:
     a lock that no other thread gets, and a damaged one ends the process.
     """
     cubins = [library for library in job.libraries if library.kind == "cubin"]
-    faults = [fault for library in cubins if (fault := _unfit(library, job.arch))]
+    faults = []
+    for library in cubins:
+        try:
+            found = read_cubin(library.data)
+            made_for = SmArch.parse(found.arch or f"sm_{found.sm}")
+        except ValueError as error:
+            faults.append(f"{library.name} cannot be linked: {error}")
+            continue
+        if not found.relocatable:
+            faults.append(f"{library.name} is not relocatable code; compile it with nvcc's -dc")
+        elif made_for.refusal(job.arch.capability) is not None:
+            faults.append(_bad_library(library.name, "", str(job.arch)))
     if not faults:
         objects = [(unit.name, unit.data) for unit in units if unit.kind == "object"]
         objects += [(library.name, library.data) for library in cubins]
         faults = _repeats({name: linkage_of_object(data) for name, data in objects})
     if faults:
         raise CompileError(job.module, str(job.arch), _MESSAGE, faults=faults)
-
-
-def _unfit(library: DeviceLibrary, arch: SmArch) -> str:
-    try:
-        found = read_cubin(library.data)
-        made_for = SmArch.parse(found.arch or f"sm_{found.sm}")
-    except ValueError as error:
-        return f"{library.name} cannot be linked: {error}"
-    if not found.relocatable:
-        return f"{library.name} is not relocatable code; compile it with nvcc's -dc"
-    return "" if made_for.refusal(arch.capability) is None else _bad_library(library.name, "", str(arch))
 
 
 def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileError:

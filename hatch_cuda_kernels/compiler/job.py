@@ -151,7 +151,6 @@ class CompileJob:
 
     def key(self, kind: Kind, toolchain: Toolchain) -> str:
         """Return the key of one image of this job; the toolchain may be the whole one or what has a part in the job."""
-        toolchain = self.toolchain(toolchain)
         return cache_key(
             source_sha256=self.program.sha256,
             options=canonical_options(self.options),
@@ -159,7 +158,7 @@ class CompileJob:
             kind=kind,
             names=self.names,
             variables=self.globals,
-            toolchain=toolchain.key_part,
+            toolchain=self.toolchain(toolchain).key_part,
             finisher=self.finisher if self.assembled else None,
         )
 
@@ -297,10 +296,9 @@ FINISHER_NAMES: Final[dict[Finisher, str]] = {"nvrtc": "NVRTC", "ptxas": "ptxas"
 
 
 class Route(NamedTuple):
-    """How a module's images are made."""
+    """How a module's images are made: what NVRTC makes of its source, and what finishes that."""
 
     start: Kind
-    """What NVRTC makes; there is nothing left to do of a CUBIN."""
     finisher: Finisher
     shared: bool = False
     """Whether one run of NVRTC, for the lowest architecture, serves the others too."""
@@ -316,8 +314,8 @@ def choose_route(
 ) -> Route:
     """Return the route by which a build makes a module's images.
 
-    ``outside`` are the headers it takes from the toolkit; ``tables`` says whether it defines variables of its own, and
-    ``linked`` whether it has several units, or libraries.
+    ``outside`` are the headers it takes from the toolkit; ``tables`` says whether it defines variables, and ``linked``
+    whether it has several units, or libraries.
 
     | module | NVRTC makes | finished by | machine code |
     |---|---|---|---|
@@ -329,10 +327,9 @@ def choose_route(
     | with constants of CUB, Thrust or libcu++, or tables | PTX, for each architecture | ptxas | NVRTC's own |
     | any other, and whatever is compiled at run time | a CUBIN, for each architecture | NVRTC | NVRTC's own |
 
-    Variables that nobody uses are left out of PTX before it is finished, and by nvJitLink of LTO-IR; others have them.
-    PTX of several sources is written by nvJitLink, too, from LTO-IR.
-    For the architecture of its own front end, PTX finished by ptxas is NVRTC's own machine code, too. At run time there
-    may be no ptxas, and what a compile gives must not depend on it.
+    Unused variables are left out of PTX before it is finished, and of LTO-IR by nvJitLink. From the LTO-IR of several
+    sources, nvJitLink also writes PTX. For the architecture of its own front end, ptxas makes NVRTC's own machine code
+    of PTX. At run time there may be no ptxas, and the outcome of a compile must not depend on it.
     """
     if options.lto or front_end == "lto":
         return Route("ltoir", "nvjitlink", shared=front_end == "lto")
@@ -401,15 +398,15 @@ class Recipe:
         if len(programs) > 1:
             computed = tuple(sorted({place for program in programs for place in program.computed}))
             programs = [replace(program, outside=sources.outside, computed=computed) for program in programs]
-        names = [(owner_of(name, sources.units, is_kernel=True), name) for name in self.names]
-        variables = [(owner_of(name, sources.units, is_kernel=False), name) for name in self.globals]
+        owners = {name: owner_of(name, sources.units, is_kernel=True) for name in self.names}
+        places = {name: owner_of(name, sources.units, is_kernel=False) for name in self.globals}
         return tuple(
             Unit(
                 source=source,
                 program=program,
                 asked=closure.asked,
-                names=tuple(name for owner, name in names if owner == number),
-                globals=tuple(name for owner, name in variables if owner == number),
+                names=tuple(name for name in self.names if owners[name] == number),
+                globals=tuple(name for name in self.globals if places[name] == number),
             )
             for number, (source, program, closure) in enumerate(zip(self.sources, programs, sources.units, strict=True))
         )

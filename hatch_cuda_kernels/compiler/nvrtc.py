@@ -45,7 +45,7 @@ from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from hatch_cuda_kernels.compiler.job import CompileJob, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
@@ -121,29 +121,20 @@ def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     job, flags = task
     questions = Questions.of(job) if job.kinds else NO_QUESTIONS
-    made = _begun(job, flags, questions)
-    if made is not None:
-        return made
+    start = begin_with_preamble(job.program, flags)
+    if start is not None:
+        with suppress(CompileError):  # the compile without says what is wrong, and where
+            made = _answer(job, start, questions)
+            log = cleaned_log(made.log)
+            if log is not None:
+                return made._replace(log=log)
+        drop_preamble()
     try:
         return _answer(job, Given(flags), questions)
     except CompileError as error:
         if not questions.are_blamed(error.log):
             raise
         return _answer(job, Given(flags), NO_QUESTIONS)  # a build does not fail for what is only asked
-
-
-def _begun(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made | None:
-    """Return what a job gives that begins with a precompiled header; None where it cannot, or failed."""
-    start = begin_with_preamble(job.program, flags)
-    if start is None:
-        return None
-    with suppress(CompileError):  # the compile without says what is wrong, and where
-        made = _answer(job, start, questions)
-        log = cleaned_log(made.log)
-        if log is not None:
-            return made._replace(log=log)
-    drop_preamble()
-    return None
 
 
 def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
@@ -164,7 +155,13 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
                 return _Made({}, (), lowered, (0, 0), log)
             images, ptx, log = _images(job, program, lowered, log)
         if job.program.cut_variables and "ptx" in images:  # an object's are undefined symbols, which no link takes
-            _check_use(job, images["ptx"].decode(), lambda: _relocatable(source, headers, job, start.flags))
+
+            def relocatable() -> str:  # shows every variable that is not defined
+                with open_program(source, job.program.name, headers, job.expressions) as program:
+                    taken, _ = compile_program(program, (*start.flags, "-dc"))
+                    return output(program, "PTX").rstrip(b"\0").decode() if taken else ""
+
+            _check_use(job, images["ptx"].decode(), relocatable)
     except NvrtcError as error:
         raise CompileError(job.module, str(job.arch), str(error)) from error
     _check_names(job, ptx, lowered)
@@ -184,13 +181,6 @@ def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> Non
             "device code uses variables of the host",
             faults=use_faults(used, job.program.changes),
         )
-
-
-def _relocatable(source: str, headers: Sequence[tuple[str, str]], job: CompileJob, flags: tuple[str, ...]) -> str:
-    """Return the PTX of relocatable code, which shows every variable that is not defined."""
-    with open_program(source, job.program.name, headers, job.expressions) as program:
-        taken, _ = compile_program(program, (*flags, "-dc"))
-        return output(program, "PTX").rstrip(b"\0").decode() if taken else ""
 
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
@@ -287,7 +277,12 @@ class Questions(NamedTuple):
         if not asked:
             return NO_QUESTIONS
         by_name = {name: f"{_SPACE}::type<decltype(+({expression}))>" for name, expression in asked.items()}
-        return cls(f"\n\n{_declared(candidates)}\n", by_name)
+        kernels = ", ".join(dict.fromkeys(name.rpartition("::")[2] for name in candidates))
+        texts = [f"namespace {_SPACE} {{ template <class T> __global__ void type(); enum none {{ {kernels} }}; }}"]
+        for space in dict.fromkeys(name.rpartition("::")[0] for name in candidates):
+            use = f"using namespace ::{_SPACE};"
+            texts.append(f"namespace {space} {{ {use} }}" if space else use)
+        return cls(f"\n\n{' '.join(texts)}\n", by_name)
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -305,15 +300,6 @@ class Questions(NamedTuple):
 
 
 NO_QUESTIONS: Final = Questions()
-
-
-def _declared(candidates: Sequence[str]) -> str:
-    kernels = dict.fromkeys(name.rpartition("::")[2] for name in candidates)
-    spaces = dict.fromkeys(name.rpartition("::")[0] for name in candidates)
-    use = f"using namespace ::{_SPACE};"
-    own = f"template <class T> __global__ void type(); enum none {{ {', '.join(kernels)} }};"
-    uses = (f"namespace {space} {{ {use} }}" if space else use for space in spaces)
-    return " ".join([f"namespace {_SPACE} {{ {own} }}", *uses])
 
 
 def found_kernels(

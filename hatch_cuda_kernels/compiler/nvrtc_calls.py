@@ -64,9 +64,19 @@ def call_at_root(function: Callable[[Any], T], argument: object, flags: Sequence
     if is_child():
         return _in_process(function, argument)
     if _threads_can_move() and _numbers_are_free(len(_flagged_folders(flags))):
-        return _in_thread(function, argument)
+
+        def run() -> T:
+            _move()
+            return function(argument)
+
+        return wait_for_thread(run)
     made: T = call_in_child(_in_process, function, argument)
     return made
+
+
+@cache
+def _threads_can_move() -> bool:
+    return wait_for_thread(_move)  # a sandbox may forbid it
 
 
 class Placed(NamedTuple):
@@ -92,7 +102,15 @@ def with_descriptors(flags: Sequence[str]) -> Iterator[Placed]:
         if folders:
             stack.enter_context(without_descriptors)
         for number, folder in enumerate(folders, _FIRST):
-            names[_opened(folder, number, stack) or folder] = folder
+            name = folder
+            with suppress(OSError):
+                if fcntl is not None and os.path.isdir(_DESCRIPTORS):  # noqa: PTH112
+                    opened = os.open(folder, os.O_RDONLY)
+                    stack.callback(os.close, opened)
+                    found = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, number)
+                    stack.callback(os.close, found)
+                    name = f"{_DESCRIPTORS}/{number}" if found == number else folder  # or somebody else was faster
+            names[name] = folder
         rest = [flag for flag in flags if not flag.startswith(_FOLDER)]
         yield Placed((*rest, *(f"{_FOLDER}{name}" for name in names)), names)
 
@@ -110,26 +128,6 @@ def _numbers_are_free(count: int) -> bool:
         return not any(os.path.exists(f"{_DESCRIPTORS}/{_FIRST + number}") for number in range(count))  # noqa: PTH110
     finally:
         without_descriptors.release()
-
-
-def _opened(folder: str, number: int, stack: ExitStack) -> str | None:
-    """Open a folder under a number and return the name of the descriptor, which the stack closes; None for failure."""
-    with suppress(OSError):
-        if fcntl is not None and os.path.isdir(_DESCRIPTORS):  # noqa: PTH112
-            opened = os.open(folder, os.O_RDONLY)
-            try:
-                found = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, number)
-            finally:
-                os.close(opened)
-            stack.callback(os.close, found)
-            return f"{_DESCRIPTORS}/{number}" if found == number else None  # or somebody else was faster
-    return None
-
-
-@cache
-def _threads_can_move() -> bool:
-    """Return whether a thread may have its own working directory here; a sandbox may forbid it."""
-    return wait_for_thread(_move)
 
 
 def _move() -> bool:
@@ -153,14 +151,7 @@ def _in_process(function: Callable[[Any], T], argument: object) -> T:
             os.chdir(before)
 
 
-def _in_thread(function: Callable[[Any], T], argument: object) -> T:
-    def run() -> T:
-        _move()
-        return function(argument)
-
-    return wait_for_thread(run)
-
-
+#: The load may not be non-coherent: the two pointers may be one.
 _CANARY: Final = b"__global__ void canary(float* y, const float* x) { *y = *x; }"
 _FLAGS: Final = (b"-arch=compute_80", b"--minimal", b"-no-cache", b"--modify-stack-limit=false")
 #: What NVRTC writes for a load that no store of the kernel can reach.
@@ -229,18 +220,14 @@ def is_tainted() -> bool:
     the processes that compile for this package alone.
     """
     global _found  # noqa: PLW0603 - a fact about the process
-    if not is_child():
-        _found = _found or _NON_COHERENT in _canary()
-    return _found
-
-
-def _canary() -> bytes:
-    """Return the PTX of a kernel whose load may not be non-coherent: the two pointers may be one."""
+    if _found or is_child():
+        return _found
     _, program = nvrtc.nvrtcCreateProgram(_CANARY, b"canary.cu", 0, [], [])
     try:
         nvrtc.nvrtcCompileProgram(program, len(_FLAGS), [*_FLAGS])
         ptx = bytes(nvrtc.nvrtcGetPTXSize(program)[1])
         nvrtc.nvrtcGetPTX(program, ptx)
-        return ptx
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+    _found = _NON_COHERENT in ptx
+    return _found

@@ -75,47 +75,42 @@ def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read``
         return None
 
 
-def _read_sizes(spot: Spot) -> Item | None:
-    if not isinstance(spot.node, Sequence):
-        sizes = _expression(split_sizes, spot)
-        return None if sizes is None else Item(sizes, spot)
-    items = _up_to_three(_LIST, spot)
-    return Item(items, spot) if len(items) == len(spot.node.items) else None
+def _up_to_three(one: Kind, alone: Callable[[Spot], tuple[Any, ...] | None]) -> Kind:
+    """Return the kind of one to three values: a list of them, or what ``alone`` reads."""
+    items = items_of(one, unique=False)
+
+    def read(spot: Spot) -> tuple[Any, ...] | None:
+        if not isinstance(spot.node, Sequence):
+            return alone(spot)
+        values = tuple(item.value for item in items.read(spot))
+        if not 1 <= len(spot.node.items) <= 3:
+            raise RefusedError("one to three sizes belong here")
+        return values if len(values) == len(spot.node.items) else None
+
+    return Kind(read, {"anyOf": [one.schema, {"type": "array", "items": one.schema, "maxItems": 3}]})
 
 
-def _up_to_three(kind: Kind, spot: Spot) -> tuple[Any, ...]:
-    items = kind.read(spot)
-    if not 1 <= len(spot.node.items) <= 3:  # type: ignore[union-attr]  # a list, or the kind would have refused it
-        raise RefusedError("one to three sizes belong here")
-    return tuple(item.value for item in items)
+def _placed(kind: Kind) -> Kind:
+    """Return the same kind, read into an Item."""
+
+    def read(spot: Spot) -> Item | None:
+        value = kind.read(spot)
+        return None if value is None else Item(value, spot)
+
+    return Kind(read, kind.schema)
 
 
-def _read_expression(spot: Spot) -> Item | None:
-    size = _expression(canonical, spot)
-    return None if size is None else Item(size, spot)
+_EXPRESSION: Final = Kind(lambda spot: _expression(canonical, spot), _SIZE_TEXT)
+_SIZES: Final = _placed(_up_to_three(_EXPRESSION, lambda spot: _expression(split_sizes, spot)))
 
 
-_LIST: Final = items_of(Kind(lambda spot: _expression(canonical, spot), _SIZE_TEXT), unique=False)
-_SIZES: Final = Kind(_read_sizes, {"anyOf": [_SIZE_TEXT, {"type": "array", "items": _SIZE_TEXT, "maxItems": 3}]})
 _COUNT: Final = integer(1, _MOST_THREADS)
-_COUNTS: Final = items_of(_COUNT, unique=False)
-
-
-def _read_cluster(spot: Spot) -> tuple[int, ...] | None:
-    if not isinstance(spot.node, Sequence):
-        count = attempt(_COUNT, spot)
-        return None if count is None else (count,)
-    return _up_to_three(_COUNTS, spot)
-
-
-_CLUSTER_SCHEMA: Final = {"anyOf": [_COUNT.schema, {"type": "array", "items": _COUNT.schema, "maxItems": 3}]}
+_CLUSTER: Final = _up_to_three(_COUNT, lambda spot: None if (count := attempt(_COUNT, spot)) is None else (count,))
 LAUNCH: Final[Table] = {
     "grid": Key(_SIZES, "Blocks: one to three integers or expressions of the arguments.", "state how many blocks"),
     "block": Key(_SIZES, "Threads of a block, in the same way.", "state how many threads a block has"),
-    "shared_mem": Key(
-        Kind(_read_expression, _SIZE_TEXT), "Bytes of dynamic shared memory: an integer or an expression."
-    ),
-    "cluster": Key(Kind(_read_cluster, _CLUSTER_SCHEMA), "Blocks of a cluster: one to three integers."),
+    "shared_mem": Key(_placed(_EXPRESSION), "Bytes of dynamic shared memory: an integer or an expression."),
+    "cluster": Key(_CLUSTER, "Blocks of a cluster: one to three integers."),
     "cooperative": Key(BOOLEAN, "Whether all blocks run at the same time."),
     "pdl": Key(BOOLEAN, "Programmatic dependent launch: it may start before the previous kernel has ended."),
     "priority": Key(integer(-1000, 1000), "As for streams: lower numbers first."),
@@ -156,20 +151,19 @@ def _check_placeholder(name: str, kernel: str, known: tuple[str, ...], matrix: M
 
 def launch_rules(module: Mapping[str, Any]) -> tuple[StatedRule, ...]:
     """Return a valid module's rules, with the places of what they state."""
-    return tuple(_stated_rule(kernel, item) for kernel, item in (module.get("launch") or {}).items())
-
-
-def _stated_rule(kernel: str, item: Item) -> StatedRule:
-    values: dict[str, Any] = item.value
-    rule = LaunchRule(
-        kernel=kernel,
-        grid=values["grid"].value,
-        block=values["block"].value,
-        shared_mem=values["shared_mem"].value if "shared_mem" in values else "0",
-        attributes={name: values[name] for name in _ATTRIBUTES if name in values},
-    )
-    places: dict[str, str] = {key: values[key].spot.where for key in _EXPRESSIONS if key in values}
-    return StatedRule(rule=rule, where=item.spot.where, places=places)
+    rules = []
+    for kernel, item in (module.get("launch") or {}).items():
+        values: dict[str, Any] = item.value
+        rule = LaunchRule(
+            kernel=kernel,
+            grid=values["grid"].value,
+            block=values["block"].value,
+            shared_mem=values["shared_mem"].value if "shared_mem" in values else "0",
+            attributes={name: values[name] for name in _ATTRIBUTES if name in values},
+        )
+        places: dict[str, str] = {key: values[key].spot.where for key in _EXPRESSIONS if key in values}
+        rules.append(StatedRule(rule=rule, where=item.spot.where, places=places))
+    return tuple(rules)
 
 
 _BYTES: Final = r"[1-9][0-9]{0,14}"

@@ -240,17 +240,12 @@ def _package(name: str, version: str, **more: Any) -> dict[str, Any]:
 
 def _toolchain(index: ModuleIndex) -> Iterator[dict[str, Any]]:
     """Yield the components of what compiled a module: NVRTC, the headers' packages, and what finished the images."""
-    found = index.toolchain
-    headers = [part.partition(" ") for part in found["headers"].split(", ") if part]
-    versions = {name: version for name, version in found.items() if name != "headers"}
-    for part, version in (*versions.items(), *((name, version) for name, _, version in headers)):
-        yield _part(part, version, release_of(found["nvrtc"])[0])
-
-
-def _part(part: str, version: str, major: int) -> dict[str, Any]:
-    scope = "excluded" if part in _COMPILERS else "required"
-    name = distribution(part, major)
-    made = _package(name, version, licenses=[_NVIDIA_LICENCE], scope=scope, supplier={"name": "NVIDIA"})
-    if not _PACKAGED.fullmatch(version):
-        del made["purl"]
-    return made
+    found, major = index.toolchain, release_of(index.toolchain["nvrtc"])[0]
+    headers = [part.partition(" ")[::2] for part in found["headers"].split(", ") if part]
+    for part, version in (*((name, version) for name, version in found.items() if name != "headers"), *headers):
+        scope = "excluded" if part in _COMPILERS else "required"
+        facts = {"licenses": [_NVIDIA_LICENCE], "scope": scope, "supplier": {"name": "NVIDIA"}}
+        made = _package(distribution(part, major), version, **facts)
+        if not _PACKAGED.fullmatch(version):
+            del made["purl"]
+        yield made

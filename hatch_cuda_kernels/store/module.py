@@ -99,7 +99,14 @@ class BuiltModule:
     @cached_property
     def images(self) -> tuple[ImageRecord, ...]:
         """What the index says of each image."""
-        return tuple(_record(entry, self._listed, self._renamed(entry)) for entry in self.entries)
+        variables = {f"&{key}": symbol.lowered for key, symbol in _by_key(self.globals).items()}
+        listed = self._listed | variables
+        records = []
+        for entry in self.entries:
+            own = _by_key(entry.kernels) | {f"&{key}": symbol for key, symbol in _by_key(entry.globals).items()}
+            names = ((key, own[key].lowered) for key in listed if key in own)
+            records.append(_record(entry, self._listed, {key: name for key, name in names if name != listed[key]}))
+        return tuple(records)
 
     @property
     def details(self) -> ModuleDetails:
@@ -114,12 +121,6 @@ class BuiltModule:
             cuts=cuts if any(cut != NOT_CUT for cut in cuts) else (),
             levels=self.sources.levels,
         )
-
-    def _renamed(self, entry: Entry) -> dict[str, str]:
-        """Return an image's own lowered names where they are not those of the list, by key in ``kernels.tsv``."""
-        listed = self._listed | {f"&{key}": symbol.lowered for key, symbol in _by_key(self.globals).items()}
-        own = _by_key(entry.kernels) | {f"&{key}": symbol for key, symbol in _by_key(entry.globals).items()}
-        return {key: own[key].lowered for key, lowered in listed.items() if key in own and own[key].lowered != lowered}
 
     def index(self, images: tuple[ImageRecord, ...], *, standard: str, editable: dict[str, str] | None) -> ModuleIndex:
         """Return what ``index.json`` says, with the images where they were put.
@@ -152,8 +153,23 @@ class BuiltModule:
         if not self._forms:
             fix = "list a template's instances under 'instances:', and what must be there under 'kernels:'"
             return [Problem("no kernel is in the image", fix, self.where)]
-        conflicts = (self._conflict(name) or self._misfit(name) for name in self._forms)
-        return [conflict for conflict in conflicts if conflict]
+        return [problem for name in self._forms if (problem := self._problem(name))]
+
+    def _problem(self, name: str) -> Problem | None:
+        versions: dict[str, list[str]] = {}
+        for symbol, entry in self._forms[name]:  # as PTX without marks of pointers declares it, for any architecture
+            types = ", ".join("u64" if kind == "ptr" else kind for kind in symbol.params)
+            versions.setdefault(f"{without_archs(symbol.lowered)}({types})", []).append(str(entry.arch))
+        if len(versions) > 1:
+            listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
+            fix = "give them different names, or put them into modules with separate 'arches:'"
+            return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
+        rule, count = find_rule(self.launch, name), len(self._forms[name][0][0].params)
+        if rule is None or len(rule.names) == count:
+            return None
+        message = f"the launch rule of {rule.kernel!r} counts {len(rule.names)} parameters in the source"
+        fix = "declare them without macros and packs, or leave out the rule"
+        return Problem(f"{message}, but {name!r} has {count}", fix, self.where)
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[Symbol, Entry]]]:
@@ -170,25 +186,6 @@ class BuiltModule:
     def _listed(self) -> dict[str, str]:
         """Each kernel's lowered name as ``kernels.tsv`` lists it, by name as looked up."""
         return {key: forms[0][0].lowered for key, forms in self._forms.items()}
-
-    def _conflict(self, name: str) -> Problem | None:
-        versions: dict[str, list[str]] = {}
-        for symbol, entry in self._forms[name]:  # as PTX without marks of pointers declares it, for any architecture
-            types = ", ".join("u64" if kind == "ptr" else kind for kind in symbol.params)
-            versions.setdefault(f"{without_archs(symbol.lowered)}({types})", []).append(str(entry.arch))
-        if len(versions) == 1:
-            return None
-        listed = "; ".join(f"{signature} for {', '.join(archs)}" for signature, archs in versions.items())
-        fix = "give them different names, or put them into modules with separate 'arches:'"
-        return Problem(f"kernel {name!r} is not the same on all architectures: {listed}", fix, self.where)
-
-    def _misfit(self, name: str) -> Problem | None:
-        rule, symbol = find_rule(self.launch, name), self._forms[name][0][0]
-        if rule is None or len(rule.names) == len(symbol.params):
-            return None
-        message = f"the launch rule of {rule.kernel!r} counts {len(rule.names)} parameters in the source"
-        fix = "declare them without macros and packs, or leave out the rule"
-        return Problem(f"{message}, but {name!r} has {len(symbol.params)}", fix, self.where)
 
 
 def _by_key(symbols: Sequence[Symbol]) -> dict[str, Symbol]:

@@ -14,7 +14,7 @@ from hatch_cuda_kernels.shape import check_shape
 from hatch_cuda_kernels.store.index import DETAILS, DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE, module_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.execution_space import ClosureCut
@@ -86,26 +86,24 @@ class ListedModule(NamedTuple):
 
 
 def kernels_text(modules: Iterable[ListedModule]) -> str:
-    """Return ``kernels.tsv``: a line for each kernel, variable and template, sorted bytewise."""
-    lines = {"\t".join(fields) for listed in modules for fields in _lines(listed)}
-    return "".join(f"{line}\n" for line in sorted(lines, key=str.encode))
+    """Return ``kernels.tsv``: a line for each kernel, variable and template, sorted bytewise.
 
-
-def _lines(listed: ListedModule) -> Iterator[tuple[str, ...]]:
-    """Yield key, module, lowered name, PTX's parameter types and name of each kernel, variable and template.
-
-    Those of kernels are followed by the C++ types of the parameters and their names.
+    A line has key, module, lowered name, PTX's parameter types and name; those of kernels are followed by the C++ types
+    of the parameters and their names, as far as these are known.
     """
-    module = listed.module
-    for symbol in listed.kernels:
-        key = normalize_name(symbol.name)
-        fields = key, module, symbol.lowered, ",".join(symbol.params), symbol.name
-        typed = (";".join(symbol.types),) if symbol.types or symbol.names else ()
-        yield (*fields, *typed, *((",".join(symbol.names),) if symbol.names else ()))
-        if "<" in key and module == listed_module(module):
-            yield f"<{base_name(key)}", module, "", "", base_name(key)
-    for symbol in listed.globals:
-        yield f"&{normalize_name(symbol.name)}", module, symbol.lowered, ",".join(symbol.params), symbol.name
+    lines = set()
+    for module, kernels, variables in modules:
+        for symbol in kernels:
+            key = normalize_name(symbol.name)
+            types = (";".join(symbol.types),) if symbol.types or symbol.names else ()
+            names = (",".join(symbol.names),) if symbol.names else ()
+            lines.add((key, module, symbol.lowered, ",".join(symbol.params), symbol.name, *types, *names))
+            if "<" in key and module == listed_module(module):
+                lines.add((f"<{base_name(key)}", module, "", "", base_name(key)))
+        for symbol in variables:
+            fields = (module, symbol.lowered, ",".join(symbol.params), symbol.name)
+            lines.add((f"&{normalize_name(symbol.name)}", *fields))
+    return "".join(f"{line}\n" for line in sorted(("\t".join(fields) for fields in lines), key=str.encode))
 
 
 def json_text(data: dict[str, Any]) -> str:

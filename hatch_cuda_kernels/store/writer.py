@@ -170,22 +170,16 @@ def read_blocks(store: Path) -> Blocks:
                 pack.seek(place.at)
                 block = pack.read(place.size)
             sizes[block] = sum(image.bytes for image in images)
-            if _holds_images(unpack_whole(block, sizes[block]), images):
+            data, ends = unpack_whole(block, sizes[block]) or b"", accumulate(image.bytes for image in images)
+            parts = (data[end - image.bytes : end] for image, end in zip(images, ends, strict=True))
+            if [sha256(part).hexdigest() for part in parts] == [image.sha256 for image in images]:
                 packed[tuple(image.sha256 for image in images)] = block
         # Another liblzma, or other settings, may pack the same images to other bytes than a build into an empty folder.
         smallest = min(sizes, key=lambda block: sizes[block], default=b"")
-        data = unpack_whole(smallest, sizes[smallest]) if sizes else None
-        return packed if data is not None and pack_block(data) == smallest else {}
+        unpacked = unpack_whole(smallest, sizes[smallest]) if sizes else None
+        return packed if unpacked is not None and pack_block(unpacked) == smallest else {}
     except (OSError, ValueError, ImportError, RecursionError):
         return {}
-
-
-def _holds_images(data: bytes | None, images: list[_Packed]) -> bool:
-    if data is None:
-        return False
-    ends = accumulate(image.bytes for image in images)
-    parts = (data[end - image.bytes : end] for image, end in zip(images, ends, strict=True))
-    return all(sha256(part).hexdigest() == image.sha256 for part, image in zip(parts, images, strict=True))
 
 
 def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
@@ -363,7 +357,14 @@ def workspace(parent: Path, prefix: str) -> Iterator[Path]:
     """
     sweep(parent, prefix)
     with ExitStack() as stack:
-        yield _claim(parent, prefix, stack)
+        while True:
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+            stack.callback(_remove, folder)
+            with suppress(FileNotFoundError), open_unchecked(folder) as opened:
+                stack.enter_context(held(opened, _LOCK, _LOCK_SECONDS))
+            if folder.is_dir():  # else another process took it for a dead one's, before it was locked
+                break
+        yield folder
 
 
 def temporary_workspace() -> AbstractContextManager[Path]:
@@ -374,7 +375,12 @@ def temporary_workspace() -> AbstractContextManager[Path]:
 def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda _: None) -> None:
     """Remove the folders of that prefix that dead processes left, each after it was given to ``rescue``."""
     for folder in parent.glob(f"{escape(prefix)}*"):
-        if not _is_ours(folder):
+        try:
+            owner = folder.lstat().st_uid
+        except OSError:
+            continue
+        # Others put files and folders into a shared temporary folder.
+        if not folder.is_dir() or folder.is_symlink() or (hasattr(os, "getuid") and owner != os.getuid()):
             continue
         if not (folder / _LOCK).is_file():
             with suppress(OSError):  # with anything in it, it is not ours; empty, its process was killed at once
@@ -392,16 +398,6 @@ def sweep(parent: Path, prefix: str, *, rescue: Callable[[Path], None] = lambda 
             _remove(folder)
 
 
-def _claim(parent: Path, prefix: str, stack: ExitStack) -> Path:
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        stack.callback(_remove, folder)
-        with suppress(FileNotFoundError), open_unchecked(folder) as opened:
-            stack.enter_context(held(opened, _LOCK, _LOCK_SECONDS))
-        if folder.is_dir():  # else another process took it for a dead one's, before it was locked
-            return folder
-
-
 def _remove(folder: Path) -> None:
     """Remove a folder, its lock last, so that the next process removes what is left if this one is killed meanwhile."""
     with suppress(OSError), open_unchecked(folder) as opened:
@@ -409,12 +405,3 @@ def _remove(folder: Path) -> None:
             if name != _LOCK:
                 remove(opened, name)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_ours(folder: Path) -> bool:
-    """Tell our own folders from what others put into a shared temporary folder."""
-    try:
-        found = folder.lstat()
-    except OSError:
-        return False
-    return folder.is_dir() and not folder.is_symlink() and (not hasattr(os, "getuid") or found.st_uid == os.getuid())

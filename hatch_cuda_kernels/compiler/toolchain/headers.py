@@ -100,12 +100,24 @@ def part_files(name: str, *, telling: bool = False) -> tuple[str, ...]:
 
 
 def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
-    """Yield each part that the folders hold."""
+    """Yield each part that the folders hold, with the version that a wheel, conda or the toolkit's installer states."""
     paths = [Path(folder) for folder in folders]
     for name, part in PARTS.items():
         holder = next((folder for folder in paths if (folder / part.marker).is_file()), None)
-        if holder is not None:
-            yield FoundPart(name, *(_packaged(holder, name, major) or _copied(holder, name)))
+        if holder is None:
+            continue
+        wheel = wheel_of(holder, distribution(name, major))
+        version, evidence = ("", ()) if wheel is None else (wheel.version, (wheel.record,))
+        for parent in holder.parents if wheel is None else ():
+            listing = next(iter(sorted(parent.glob(f"conda-meta/{part.conda}*.json"))), None)
+            component = _json(parent / "version.json").get(part.component)
+            if listing is not None:
+                version, evidence = str(_json(listing).get("version")), (listing,)
+            elif component:
+                version, evidence = str(component["version"]), (parent / "version.json",)
+            if version or parent.name in {"site-packages", "dist-packages"}:
+                break
+        yield FoundPart(name, *((version, evidence) if version else _copied(holder, name)))
 
 
 class PartFiles:
@@ -126,22 +138,6 @@ class PartFiles:
         if self._listed:
             return self._listed.get(f"{self._prefix}{name}") == digest
         return any(fnmatch(name, pattern) for part in PARTS for pattern in part_files(part))
-
-
-def _packaged(folder: Path, name: str, major: int) -> tuple[str, tuple[Path, ...]] | None:
-    part = PARTS[name]
-    wheel = wheel_of(folder, distribution(name, major))
-    if wheel is not None:
-        return wheel.version, (wheel.record,)
-    for parent in folder.parents:
-        for listing in sorted(parent.glob(f"conda-meta/{part.conda}*.json")):
-            return str(_json(listing).get("version")), (listing,)
-        component = _json(parent / "version.json").get(part.component)
-        if component:
-            return str(component["version"]), (parent / "version.json",)
-        if parent.name in {"site-packages", "dist-packages"}:
-            break
-    return None
 
 
 def _copied(folder: Path, name: str) -> tuple[str, tuple[Path, ...]]:

@@ -18,7 +18,7 @@ import sys
 from base64 import urlsafe_b64encode
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -175,13 +175,14 @@ class Contents:
     def __init__(self, place: str, read: Callable[[str], list[str]]) -> None:
         self._place = place
         self._read = read
-        self._known: dict[str, Any] | None = None
         self._changed = False
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return _NOTES.read(self._place)
 
     def of(self, path: str, state: str) -> list[str]:
         """Return the facts about a file that is in this state."""
-        if self._known is None:
-            self._known = _NOTES.read(self._place)
         known = self._known.get(path)
         if not isinstance(known, list) or known[:1] != [state]:
             known = self._known[path] = [state, *self._read(path)]
@@ -190,7 +191,7 @@ class Contents:
 
     def save(self) -> None:
         """Write the note if a file was read; without it, the next process reads that file again."""
-        if self._changed and self._known is not None:
+        if self._changed:
             self._changed = False
             _NOTES.write(self._place, dict(self._known))
 
@@ -249,7 +250,7 @@ def altered_library(stem: str) -> str:
     if site is None:
         return ""
     listed = listed_files([wheel] if wheel is not None else [])
-    contents, digests = contents_at(str(files[-1].parent), _digest), {}
+    contents, digests = contents_at(str(files[-1].parent), _file_digest), {}
     for file in files:
         name = file.relative_to(site).as_posix()
         if wheel is None or name not in listed or not is_older(file, wheel.record):
@@ -258,18 +259,18 @@ def altered_library(stem: str) -> str:
     return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
 
 
-def identity(version: str, stem: str) -> str:
-    """Return a library's version, followed by ``+`` and a digest if its files are not as its wheel lists them."""
-    altered = altered_library(stem) if version else ""
-    return f"{version}+{altered}" if altered else version
-
-
-def _digest(path: str) -> list[str]:
+def _file_digest(path: str) -> list[str]:
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             return [record_digest(hashlib.file_digest(file, "sha256").digest())]
     except OSError:
         return [""]
+
+
+def identity(version: str, stem: str) -> str:
+    """Return a library's version, followed by ``+`` and a digest if its files are not as its wheel lists them."""
+    altered = altered_library(stem) if version else ""
+    return f"{version}+{altered}" if altered else version
 
 
 @cache
@@ -294,10 +295,8 @@ def _refuse_cut(file: Path) -> None:
         head = opened.read(_ELF_HEADER.size)
     if len(head) == _ELF_HEADER.size and head.startswith(b"\x7fELF"):
         start, size, count = _ELF_HEADER.unpack(head)
-        needed, found = start + size * count, file.stat().st_size
-        if found < needed:
-            message = f"it has {found} of at least {needed} bytes"
-            raise OSError(message)
+        if (found := file.stat().st_size) < (needed := start + size * count):
+            raise OSError(f"it has {found} of at least {needed} bytes")
 
 
 @contextmanager

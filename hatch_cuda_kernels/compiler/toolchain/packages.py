@@ -150,14 +150,16 @@ def pip_install(*requirements: str, options: str = "", here: bool = True) -> str
         return _joined("python3 -m pip install", options, map(quoted, needed))
     if maker == "uv":
         return _joined(_uv(), options, map(quoted, needed))
-    if maker == "pipx":
-        return _pipx(needed, whole, options)
-    more = [one for one in needed if one != whole]
+    name, more = Path(sys.prefix).name, [one for one in needed if one != whole]
+    if maker == "pipx":  # which installs again, with its extra, what the environment was made for
+        inject = _joined("pipx inject", _pip_options(options), quoted(name), map(quoted, more)) if more else ""
+        install = f"pipx install --force {quoted(whole)}" if whole in needed and name == _PROGRAM else ""
+        return " && ".join(filter(None, (install, inject)))
     if maker == "pipx run" and not _run_takes_more():
         inject = _joined("pipx inject", _pip_options(options), _PROGRAM, map(quoted, more))
         return f'pipx install "{whole}"{f" && {inject}" if more else ""}'
     if maker == "uv tool":
-        name, withs = Path(sys.prefix).name, (f"--with {quoted(one)}" for one in more)
+        withs = (f"--with {quoted(one)}" for one in more)
         return _joined("uv tool install", _uv_options(options), withs, quoted(whole if name == _PROGRAM else name))
     started = Path(sys.argv[0])
     is_program = started.stem == _PROGRAM or started.parts[-2:] == _MODULE  # whose arguments can be given again
@@ -204,11 +206,10 @@ def documentation(page: str, section: str = "") -> str:
     from urllib.parse import urlsplit  # most processes name no page
     from urllib.request import url2pathname
 
-    name = f"docs/{page}.md"
     source = urlsplit(direct_reference())
     folders = [Path(__file__).parents[3], *([Path(url2pathname(source.path))] if source.scheme == "file" else [])]
-    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
-    return f"{found}{anchor}" if found else f"{name}{anchor}, in the sdist"
+    found = next((path for folder in folders if (path := folder / f"docs/{page}.md").is_file()), None)
+    return f"{found}{anchor}" if found else f"docs/{page}.md{anchor}, in the sdist"
 
 
 def project_url(*labels: str) -> str:
@@ -228,7 +229,11 @@ def made_by() -> Maker:
     prefix = Path(sys.prefix)
     if (prefix / _PIPX_NOTES).is_file():
         return "pipx" if prefix.parent.name == _OF_PIPX else "pipx run"
-    if not _is_of_uv(prefix):
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    if not any(line.startswith("uv = ") for line in lines):
         return "pip"
     if (prefix / "uv-receipt.toml").is_file():
         return "uv tool"
@@ -289,21 +294,16 @@ def editable_install(folder: Path) -> str:
     maker, home = made_by(), Path(sys.prefix).parent
     if maker not in {"uv", "uvx", "uv tool"}:
         return f"python3 -m pip install --editable {shown}"
-    name = _project_name(root)
-    again = f"--reinstall-package {name}" if name else "--reinstall"
-    if any((place / "uv.lock").is_file() for place in (root, home)):
-        return _joined("uv sync", "" if Path.cwd().is_relative_to(root) else f"--project {shown}", again, "--inexact")
-    return _joined(_uv() if maker == "uv" else "uv pip install", again, f"--editable {shown}")
-
-
-def _project_name(root: Path) -> str:
-    import tomllib  # as above
+    import tomllib  # most processes give no advice
 
     try:
         name = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
     except (OSError, ValueError, LookupError, TypeError):
-        return ""
-    return name if isinstance(name, str) else ""
+        name = None
+    again = f"--reinstall-package {name}" if name and isinstance(name, str) else "--reinstall"
+    if any((place / "uv.lock").is_file() for place in (root, home)):
+        return _joined("uv sync", "" if Path.cwd().is_relative_to(root) else f"--project {shown}", again, "--inexact")
+    return _joined(_uv() if maker == "uv" else "uv pip install", again, f"--editable {shown}")
 
 
 def quoted(text: str) -> str:
@@ -311,14 +311,6 @@ def quoted(text: str) -> str:
     if _SHELL_SAFE.fullmatch(text):
         return text
     return shlex.quote(text) if _SPECIAL.search(text) else f'"{text}"'
-
-
-def _pipx(needed: Iterable[str], whole: str, options: str) -> str:
-    name = Path(sys.prefix).name
-    more = [one for one in needed if one != whole]
-    inject = _joined("pipx inject", _pip_options(options), quoted(name), map(quoted, more)) if more else ""
-    install = f"pipx install --force {quoted(whole)}" if whole in needed and name == _PROGRAM else ""
-    return " && ".join(filter(None, (install, inject)))
 
 
 def _missing(requirements: tuple[str, ...], *, anew: bool) -> tuple[str, ...]:
@@ -352,14 +344,6 @@ def _version(name: str) -> str:
         return "0"
     stated = found.get_all("Version")  # a folder that pip left half removed states none
     return str(stated[0]) if stated else "0"
-
-
-def _is_of_uv(prefix: Path) -> bool:
-    try:
-        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):
-        return False
-    return any(line.startswith("uv = ") for line in lines)
 
 
 def _uv() -> str:

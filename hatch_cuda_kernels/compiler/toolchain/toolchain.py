@@ -169,14 +169,6 @@ def _major_in(header: Path, _state: str) -> int | None:
     return int(match[1]) // 1000 if match else None
 
 
-@cache
-def _loaded_nvjitlink() -> str:
-    try:
-        return identity(".".join(map(str, nvjitlink_version())), "nvJitLink")
-    except ToolchainError:
-        return ""
-
-
 def ptxas_version(nvrtc: str) -> str:
     """Return the version of the ptxas that goes with a build of NVRTC; empty if there is none."""
     found = find_ptxas(nvrtc)
@@ -193,15 +185,14 @@ def supports_arch(arch: SmArch, release: tuple[int, int]) -> bool:
 
 
 def known_toolchains() -> tuple[Toolchain, ...]:
-    """Return the toolchains whose recorded images may serve here.
+    """Return the toolchains whose recorded images may serve here: this process's, or else any that is remembered.
 
-    Normally that is this process's one toolchain. A process without NVRTC may use what any remembered toolchain has
-    recorded. Raises ToolchainError if there is neither.
+    Raises ToolchainError if there is neither.
     """
     try:
         return (current_toolchain(),)
     except ToolchainError:
-        others = {toolchain for note in _NOTES.read_all() if (toolchain := _noted(note)) is not None}
+        others = set(filter(None, map(_noted, _NOTES.read_all())))
         if others:
             return tuple(sorted(others))
         raise
@@ -218,8 +209,9 @@ def current_toolchain() -> Toolchain:
     if noted is not None and unchanged(note["states"]):
         return noted
     toolchain = find_toolchain()
-    nvrtc = [] if library_files("nvrtc") else [Path(path) for path in _loaded_nvrtc()]
-    states = {str(path): file_state(path) for path in (*nvrtc, *_evidence(toolchain))}
+    # Without a wheel, the kernel lists the files of NVRTC that are mapped into this process.
+    nvrtc: list[str] = [] if library_files("nvrtc") else _loaded_nvrtc()
+    states = {str(path): file_state(path) for path in [*map(Path, nvrtc), *_evidence(toolchain)]}
     _NOTES.write(subject, {**toolchain._asdict(), "states": states})
     return toolchain
 
@@ -273,24 +265,34 @@ def remember_key_part(
         keep_key_part(outside, built=built, lto=lto, part=part, states=states)
 
 
+@cache
+def _loaded_nvjitlink() -> str:
+    try:
+        return identity(".".join(map(str, nvjitlink_version())), "nvJitLink")
+    except ToolchainError:
+        return ""
+
+
+def _noted(note: dict[str, Any]) -> Toolchain | None:
+    try:
+        return Toolchain(note["nvrtc"], note["headers"], tuple(note["include_dirs"]), note["nvjitlink"])
+    except (KeyError, TypeError):
+        return None
+
+
 def _found_files() -> str:
     """Return text that changes when another NVRTC, another nvJitLink or other headers would be found."""
-    found = (*library_files("nvrtc"), *library_files("nvJitLink"), *itertools.chain(*_markers()))
-    lines = [*map(str, find_header_folders()), *(f"{path} {file_state(path)}" for path in found)]
-    if not library_files("nvrtc") or not all(_markers()):
+    folders, nvrtc = find_header_folders(), library_files("nvrtc")
+    markers = [[path for folder in folders if (path := folder / part.marker).is_file()] for part in PARTS.values()]
+    found = (*nvrtc, *library_files("nvJitLink"), *itertools.chain(*markers))
+    lines = [*map(str, folders), *(f"{path} {file_state(path)}" for path in found)]
+    if not nvrtc or not all(markers):
         lines += ["system", sys.prefix, *searched_environment()]
     return "\n".join(lines)
 
 
-def _markers() -> list[list[Path]]:
-    folders = find_header_folders()
-    found = [[folder / part.marker for folder in folders] for part in PARTS.values()]
-    return [[marker for marker in markers if marker.is_file()] for markers in found]
-
-
 def _evidence(toolchain: Toolchain) -> list[Path]:
-    parts = find_parts(toolchain.include_dirs, toolchain.release[0])
-    return [path for part in parts for path in part.evidence]
+    return [path for part in find_parts(toolchain.include_dirs, toolchain.release[0]) for path in part.evidence]
 
 
 def _loaded_nvrtc() -> list[str]:
@@ -299,10 +301,3 @@ def _loaded_nvrtc() -> list[str]:
     except OSError:
         return []
     return sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if "libnvrtc.so" in line})
-
-
-def _noted(note: dict[str, Any]) -> Toolchain | None:
-    try:
-        return Toolchain(note["nvrtc"], note["headers"], tuple(note["include_dirs"]), note["nvjitlink"])
-    except (KeyError, TypeError):
-        return None
