@@ -126,10 +126,7 @@ def shown_log(log: str, extra: Sequence[str]) -> str:
 
 
 def judged_log(log: str, program: Program, define: Iterable[str]) -> str:
-    """Return a log in which what NVRTC ignores is an error, if a layout or a meaning depends on it.
-
-    ``define`` are the macros that options define. What stands in the toolkit's files is left.
-    """
+    """Return a log in which an ignored attribute or pragma is an error, if a layout or a meaning depends on it."""
     if "attribute" not in log and "unrecognized #pragma" not in log:
         return log
     texts = _Texts(program, define)
@@ -180,10 +177,9 @@ def _unknown_layout(name: str, place: _Surroundings, texts: _Texts) -> str:
 
 
 def _layout_behind(name: str | None, place: _Surroundings, texts: _Texts) -> str:
-    """Return the layout attribute of GNU C that stands behind a class where NVRTC marks one; else an empty text.
+    """Return the layout attribute of GNU C behind a class; empty for none. A macro may stand for it, or end the class.
 
-    Of several attributes, NVRTC marks the last, and names it only in one of its messages. A macro may stand for
-    attributes, or for the end of the class, too.
+    NVRTC marks the last of several attributes, and names it only in one of its messages.
     """
     start = max(map(place.before.rfind, ";{}"))
     if start < 0 or place.before[start] != "}":

@@ -102,10 +102,9 @@ _NO_TORCH: Final = (
 
 
 def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tuple[str, ...]:
-    """Return the errors of a log as text of at most four lines each, one for each line of a source.
+    """Return the errors of a log, whose files are named as the project does, as text of at most four lines each.
 
-    What follows from an error on the same line is left out. ``log`` names files as the project does; ``release`` is
-    NVRTC's.
+    Each line of a source has one error: what follows from it is left out. ``release`` is NVRTC's.
     """
     firsts: dict[tuple[str, int], Diagnostic] = {}
     for found in parse_log(log):
@@ -131,10 +130,7 @@ def name_faults(log: str, names: Sequence[str], program: Program) -> dict[str, s
 
 
 def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> str:
-    """Return what to do about an error, as a change to make; empty where its message says all there is.
-
-    ``release`` is NVRTC's.
-    """
+    """Return the change that mends an error; empty where the message says all there is. ``release`` is NVRTC's."""
     if found.file.startswith(_BUILT_IN):
         return _OTHER_COMPILER
     if ignored := advice_on_ignored(found.message):
@@ -325,10 +321,9 @@ def advice_on_syntax(found: Diagnostic, program: Program) -> str:
 
 
 def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[int, int]) -> str | None:
-    """Return what to do about a header that NVRTC could not open; None for any other error.
+    """Return what to do about a header that NVRTC of this release could not open; None for any other error.
 
-    ``computed`` are the ``path:line`` of the includes whose header a macro names. ``release`` is NVRTC's, and that of
-    the packages to install.
+    ``computed`` are the ``path:line`` of the includes whose header a macro names.
     """
     match = _MISSING.search(found.message)
     if match is None:

@@ -168,10 +168,7 @@ def _link_flags(
 
 
 def assemble(ptxas: Path, text: str, *, arch: SmArch, options: NvrtcOptions, name: str) -> Finished:
-    """Return a PTX text assembled for the real architecture ``arch`` by the program ``ptxas``.
-
-    Raises CompileError, with ptxas's messages, where it refuses the text or cannot be run.
-    """
+    """Return a PTX text as ``ptxas`` assembles it. Raises CompileError if ptxas refuses the text or cannot be run."""
     # As NVRTC calls its own assembler for these options, by a CUBIN's note.
     flags = [f"-arch={arch}", *([] if options.maxrregcount is None else [f"-maxrregcount={options.maxrregcount}"])]
     flags += ["-fmad=false"] if options.fma is False else []
@@ -243,10 +240,7 @@ def finish(job: FinishJob) -> Compiled:
 
 
 def finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tuple[dict[Kind, bytes], Ptx, str]:
-    """Finish a job's LTO-IR with nvJitLink: the CUBIN is an image or the proof that the LTO-IR can become one.
-
-    That of a unit cannot, by itself; its PTX says what is in it.
-    """
+    """Finish LTO-IR with nvJitLink, which proves that it can become a CUBIN; of a unit, the PTX shows what is in it."""
     given, kept = LinkInput(ltoir, "ltoir", job.module), None if job.is_unit else keep
     finish_for = partial(link, given, arch=job.arch, options=job.options, name=job.module, keep=kept)
     ptx = finish_for(to_ptx=True).image
@@ -257,10 +251,7 @@ def finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tupl
 
 
 def _kernels(job: FinishJob) -> tuple[Symbol, ...]:
-    """Return the kernels of all inputs, each once: those that were asked for as they are, others by their own names.
-
-    Two units may share a plain name without knowing of each other.
-    """
+    """Return all inputs' kernels; those nobody asked for by plain names, which two units may have in common."""
     if len(job.inputs) == 1:
         return job.inputs[0].kernels
     asked: dict[str, Symbol] = {}

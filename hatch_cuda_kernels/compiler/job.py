@@ -210,8 +210,7 @@ class FinishInput(NamedTuple):
 class FinishJob:
     """One module for one architecture, made from the images of other compiles.
 
-    It has its keys when it is planned; with its inputs it is complete in itself, as a CompileJob is. Without them, they
-    are compiled first.
+    With its inputs it is complete in itself, as a CompileJob is; without them, the other compiles come first.
     """
 
     fronts: tuple[CompileJob, ...]
@@ -252,10 +251,7 @@ class FinishJob:
         return self.arch if kind == "cubin" else self.arch.as_virtual
 
     def key(self, kind: Kind, toolchain: Toolchain) -> str:
-        """Return the key of one image of this job: those of its inputs, the target, and the finisher's version.
-
-        The order of units and libraries counts: a linker lays out code in the order of its inputs.
-        """
+        """Return the key of one image; the order of units and libraries counts, as it is the order of the code."""
         used = self.toolchain(toolchain)
         fronts = [front.key(self.input_kind, toolchain) for front in self.fronts]
         libraries = [library.sha256 for library in self.libraries]
@@ -376,9 +372,9 @@ class Recipe:
 
     @property
     def linked_from(self) -> Kind:
-        """What the units are compiled to, to be linked: objects, or LTO-IR, also where a library is of that.
+        """What the units are compiled to: objects, or LTO-IR if a library is LTO-IR.
 
-        Beside objects, nvJitLink would leave out functions of LTO-IR that only these call.
+        Beside objects, nvJitLink would leave out functions of LTO-IR that only the objects call.
         """
         lto = self.options.lto or any(library_kind(name) == "ltoir" for name in self.libraries)
         return "ltoir" if lto else "object"
@@ -390,9 +386,9 @@ class Recipe:
         return f"module {listed_module(self.module)!r}: {cut_sentence(sources.changes, self.sources)}"
 
     def units(self, sources: SourceSet) -> tuple[Unit, ...]:
-        """Return what NVRTC is shown of each source, for any architecture, and which names it is asked for there.
+        """Return what NVRTC is shown of each source, for any architecture, with the names that it is asked for.
 
-        All of a module's units count as taking the same headers from the toolkit: keys then depend on one digest of it.
+        All units count as taking the same headers from the toolkit, so that keys depend on one digest of it.
         """
         programs = [Program.of(closure, self.options) for closure in sources.units]
         if len(programs) > 1:
@@ -440,10 +436,7 @@ class Recipe:
         return tuple(recipe.compile_job(unit, arch, (start,), finisher="nvjitlink", assembled=False) for unit in units)
 
     def job(self, sources: SourceSet, arch: SmArch, kinds: tuple[Kind, ...]) -> Job:
-        """Return the whole compile for a real architecture, as it is done at run time.
-
-        Raises ToolchainError for a missing device runtime.
-        """
+        """Return the whole compile for a real architecture, as run time does it. Raises ToolchainError."""
         units = self.units(sources)
         if not self.is_linked:
             return self.compile_job(units[0], arch, kinds)

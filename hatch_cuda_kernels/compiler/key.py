@@ -60,10 +60,7 @@ def expressions(names: Iterable[str], variables: Iterable[str]) -> tuple[str, ..
 def shipped_key(
     *, image_sha256: str, arch: SmArch, options: Mapping[str, Any], finisher: Finisher, keep: Iterable[str] | None
 ) -> str:
-    """Return the sha256, in hex, that names what is made at run time of a shipped image for an architecture.
-
-    ``keep`` are the variables that stay, by lowered name; None for all.
-    """
+    """Return the key of what run time makes of a shipped image. ``keep`` are the variables to keep; None for all."""
     return digest_of(
         {
             "schema": KEY_SCHEMA,

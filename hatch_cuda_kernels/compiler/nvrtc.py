@@ -62,10 +62,10 @@ _SPACE: Final = "hatch_cuda_kernels_asks"
 
 
 def run_job(job: Job) -> Compiled:
-    """Compile one job, or finish one that shares a front-end run, and return its images with what they hold.
+    """Compile or finish one job, and return its images with what they hold.
 
-    Raises CompileError with the program log when NVRTC refuses the source, when a name expression does not resolve, or
-    when a promised symbol is not in the image; ToolchainError when NVRTC, nvJitLink or ptxas is missing.
+    Raises CompileError when a compiler refuses the source or a name, or a promised symbol is not in the image, and
+    ToolchainError when a compiler is missing.
     """
     options = job.fronts[0].options if isinstance(job, FinishJob) else job.options
     # Of some of these flags, compilers keep something for the rest of a process (see ``taint``).
@@ -267,10 +267,9 @@ class Questions(NamedTuple):
 
     @classmethod
     def of(cls, job: CompileJob) -> Questions:
-        """Return the questions of a job: every kernel that is named, and those that its text declares extern "C".
+        """Return the questions about each kernel that is named, or that the text declares extern "C".
 
-        A kernel that is not there after all is found as an enumerator, for a using directive is looked at only where
-        nothing else has the name.
+        A missing kernel is found as an enumerator: a using directive only counts where nothing else has the name.
         """
         candidates = [name for name in job.program.declared.c_kernels if name not in job.names]
         asked = {name: name for name in job.names} | {name: f"::{name}" for name in candidates}

@@ -57,10 +57,7 @@ def shows_place(flags: Sequence[str]) -> bool:
 
 
 def call_at_root(function: Callable[[Any], T], argument: object, flags: Sequence[str] = ()) -> T:
-    """Return what a module's function returns, called with ``/`` as its working directory; raise what it raises.
-
-    There, the folders of NVRTC's flags can have descriptors.
-    """
+    """Call a module's function in ``/``, where the folders in NVRTC's flags can have descriptors."""
     if is_child():
         return _in_process(function, argument)
     if _threads_can_move() and _numbers_are_free(len(_flagged_folders(flags))):
@@ -106,8 +103,10 @@ def with_descriptors(flags: Sequence[str]) -> Iterator[Placed]:
             with suppress(OSError):
                 if fcntl is not None and os.path.isdir(_DESCRIPTORS):  # noqa: PTH112
                     opened = os.open(folder, os.O_RDONLY)
-                    stack.callback(os.close, opened)
-                    found = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, number)
+                    try:
+                        found = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, number)
+                    finally:
+                        os.close(opened)
                     stack.callback(os.close, found)
                     name = f"{_DESCRIPTORS}/{number}" if found == number else folder  # or somebody else was faster
             names[name] = folder
@@ -214,10 +213,9 @@ def _check(result: tuple[Any, ...]) -> Any:  # whatever the binding returned
 
 
 def is_tainted() -> bool:
-    """Return whether NVRTC compiles otherwise here than in a new process, as far as is known.
+    """Return whether NVRTC has global state here that changes what it compiles, as far as is known.
 
-    It does so for good: a compile was right if this is false after it. Takes as long as the smallest compile, but for
-    the processes that compile for this package alone.
+    The state never goes away: an earlier compile was right if this is false. It takes as long as the smallest compile.
     """
     global _found  # noqa: PLW0603 - a fact about the process
     if _found or is_child():

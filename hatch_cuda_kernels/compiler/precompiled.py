@@ -68,10 +68,7 @@ _made: _Precompiled | None = None
 
 
 def components(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return a number for each node, the same for nodes that lead to each other.
-
-    Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972, without recursion.
-    """
+    """Return a number for each node, the same for nodes of one cycle (Tarjan, 1972, without recursion)."""
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
     found: dict[str, int] = {}
@@ -321,10 +318,7 @@ def can_precompile() -> bool:
 
 @contextmanager
 def with_preamble(preamble: Preamble | None, *, makes: bool) -> Iterator[None]:
-    """Let the compiles of a block begin with a preamble, in a process that does nothing but compile.
-
-    ``makes`` says whether it is worth precompiling where that was not done yet.
-    """
+    """Let the compiles of a block, in a child process, begin with a preamble; ``makes`` allows precompiling it now."""
     global _wanted  # noqa: PLW0603 - a fact about the process
     _wanted = (preamble, makes) if preamble is not None and is_child() else None
     try:

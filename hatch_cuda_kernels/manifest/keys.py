@@ -33,7 +33,6 @@ from hatch_cuda_kernels.manifest.kinds import (
     RefusedError,
     Spot,
     Table,
-    attempt,
     choice,
     integer,
     items_of,
@@ -105,7 +104,7 @@ _SIZES: Final = _placed(_up_to_three(_EXPRESSION, lambda spot: _expression(split
 
 
 _COUNT: Final = integer(1, _MOST_THREADS)
-_CLUSTER: Final = _up_to_three(_COUNT, lambda spot: None if (count := attempt(_COUNT, spot)) is None else (count,))
+_CLUSTER: Final = _up_to_three(_COUNT, lambda spot: (_COUNT.read(spot),))
 LAUNCH: Final[Table] = {
     "grid": Key(_SIZES, "Blocks: one to three integers or expressions of the arguments.", "state how many blocks"),
     "block": Key(_SIZES, "Threads of a block, in the same way.", "state how many threads a block has"),
@@ -417,8 +416,7 @@ TABLES: Final[dict[str, Table]] = {
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of ``kernels.yaml``.
 
-    It accepts what the reader accepts and refuses most of what the reader refuses; it cannot check files, releases and
-    placeholders. Options are described by the docstrings under the fields of NvrtcOptions.
+    It accepts what the reader accepts, and refuses most of what the reader refuses, but it cannot check files.
     """
     definitions = {name: _table_schema(keys) for name, keys in TABLES.items()}
     options = definitions["options"]["properties"]

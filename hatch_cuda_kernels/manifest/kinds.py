@@ -498,7 +498,7 @@ class Scope(NamedTuple):
 
 
 def make_scope(items: SequenceOf[Item], release: _Release | None, native: Native) -> Scope:
-    """Return the scope that all lists of a manifest share. The default release is the oldest 13.x that knows them all.
+    """Return the scope that all lists of a manifest share; the default release is the oldest 13.x that knows them all.
 
     Calls ``native`` only if an item is that word, and notes a problem if it finds no GPU.
     """

@@ -102,11 +102,7 @@ class Module:
         )
 
     def for_archs(self, archs: Iterable[SmArch]) -> Module:
-        """Return the module for these architectures only.
-
-        If the module lists one of the same number with a suffix, that one is taken: a module for ``sm_90a`` may use
-        what ``sm_90`` lacks.
-        """
+        """Return the module for these architectures only, each with the suffix that the module lists it with."""
         chosen: set[SmArch] = set()
         for arch in archs:
             alike = [] if arch in self.arches else [own for own in self.arches if own.plain == arch]
@@ -116,8 +112,7 @@ class Module:
     def chunks(self) -> Iterator[Module]:
         """Yield a module for each program, in the order of the instances; most are one program.
 
-        The first keeps the name and everything that is not an instance. Chunks are filled in order, so that an instance
-        added at the end changes the last one only.
+        Chunks are filled in order, so that a new last instance changes the last one only. The first keeps all else.
         """
         size = self.chunk or len(self.instances) or 1
         yield replace(self, instances=self.instances[:size])

@@ -28,8 +28,7 @@ def expand_instances(
 ) -> tuple[tuple[Named, ...], tuple[Pattern, ...]]:
     """Return a module's name expressions and its patterns, in the order written; the first axis varies slowest.
 
-    Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only``, when there are too
-    many, nothing is expanded, nor where a part of what they depend on was refused.
+    Notes unknown placeholders, unused axes and duplicate names as problems. With ``counted_only`` it expands nothing.
     """
     instances, matrix = _instances_of(module)
     used = _axes(instances)
@@ -63,10 +62,7 @@ def _axes(instances: Iterable[Item]) -> set[str]:
 
 
 def exceeds_limit(modules: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether modules together exceed the limit of instances.
-
-    Notes that as a problem of the instances that exceed it, and expands nothing.
-    """
+    """Return whether modules together exceed the limit of instances, and note that as a problem of the instances."""
     count = 0
     for instances, matrix in map(_instances_of, modules):
         for item in instances:
@@ -140,10 +136,7 @@ _WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNOR
 
 
 def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
-    """Return the modules of a manifest's entries by name, each with the entry that it is from; None for a refused one.
-
-    What is wrong with the names is noted.
-    """
+    """Return the modules of a manifest's entries by name, each with its entry; None for one that was refused."""
     modules: dict[str, Item] = {}
     folded: dict[str, str] = {}
     for entry, item in entries.items():

@@ -15,10 +15,7 @@ _HOOK: Final = "cuda-kernels"
 
 
 def find_manifest(folder: Path) -> Path:
-    """Return the manifest in a folder or the next one above it, as a path relative to the folder.
-
-    That is ``kernels.yaml``, or what the hook's table in ``pyproject.toml`` names. Raises InputError if there is none.
-    """
+    """Return the path, relative to a folder, of the manifest in it or above. Raises InputError if there is none."""
     folder = folder.absolute()
     for place in (folder, *folder.parents):
         try:
@@ -50,10 +47,9 @@ def project_folder(folder: Path) -> Path:
 
 
 def project_version(folder: Path) -> str:
-    """Return the version of the project that a folder is in.
+    """Return the version of the project that a folder is in: as stated, from an unpacked sdist, or from hatchling.
 
-    A version that is not stated is that of an unpacked sdist, or what hatchling says if it builds the project. Raises
-    InputError if there is none.
+    Raises InputError if there is none.
     """
     project = project_folder(folder)
     settings = _settings(project / "pyproject.toml")

@@ -36,8 +36,7 @@ def load_manifest(
 ) -> Manifest:
     """Read a manifest; its paths are relative to its folder. Raises ManifestError with all problems.
 
-    ``native`` returns this machine's architectures, and ``version`` the project's version (None for what can be found
-    in its folder); each is called only when the manifest uses that word.
+    It calls ``native`` for this machine's architectures, and ``version`` for the project's version, only if needed.
     """
     path = _absolute(path)
     try:

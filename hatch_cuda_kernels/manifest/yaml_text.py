@@ -341,8 +341,7 @@ def has_key(text: str, path: Iterable[str]) -> bool:
 def append_item(text: str, path: Iterable[str], item: str, *, after: str, default: str = "") -> str:
     """Return the text of a valid manifest with one more item in the list at a path of keys.
 
-    A single word in place of the list becomes its first item. A missing list is added below the key ``after``, and
-    begins with ``default`` unless that is empty.
+    A single word becomes the list's first item. A missing list is added below the key ``after``, from ``default`` on.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     text = text.removeprefix(mark)

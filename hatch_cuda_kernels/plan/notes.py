@@ -116,10 +116,7 @@ def arch_warnings(plan: Sequence[PlannedModule]) -> Iterator[str]:
 
 
 def arch_uses(sources: SourceSet) -> tuple[str, ...]:
-    """Return ``path:line`` of each use of ``__CUDA_ARCH__`` or a macro for features, once a line, by path.
-
-    A test whether ``__CUDA_ARCH__`` is defined does not count, nor what the toolkit's headers do.
-    """
+    """Return ``path:line`` of each use of ``__CUDA_ARCH__`` or a macro for features, but not of ``#ifdef``."""
     from hatch_cuda_kernels.cpp import SourceFile
 
     found = []

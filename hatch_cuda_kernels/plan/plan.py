@@ -82,11 +82,7 @@ _FROM_LTO_IR: Final = "is PTX, which is linked from LTO-IR"
 def _lay_out_links(
     recipe: Recipe, sources: SourceSet, arches: Iterable[SmArch], front_end: str
 ) -> tuple[tuple[CompileJob, ...], tuple[FinishJob, ...]]:
-    """Return the compiles of a module's units, and the jobs that link what they give.
-
-    Raises InputError for PTX that cannot be made, and for a shared front end that would give PTX; ToolchainError for a
-    missing device runtime.
-    """
+    """Return the compiles of a module's units and the jobs that link them. Raises InputError or ToolchainError."""
     wanted = _wanted_kinds(arches, lto=False)
     refusals = [*_refusals(recipe, wanted, front_end)]
     if refusals:
@@ -164,9 +160,8 @@ def lay_out_jobs(
 ) -> tuple[tuple[CompileJob, ...], tuple[FinishJob, ...]]:
     """Return the compiles of a module, for each unit and real architecture, and the jobs that finish what they give.
 
-    Where a virtual architecture is listed beside its real form, the same job gives both. Raises InputError for
-    architectures that cannot share, and for options that would not reach every image; ToolchainError for a missing
-    device runtime.
+    Raises InputError for architectures that cannot share, and for options that would not reach every image;
+    ToolchainError for a missing device runtime.
     """
     conflicts = option_conflicts(recipe.options, front_end=front_end)
     if conflicts:
@@ -199,10 +194,7 @@ def route_of(recipe: Recipe, front_end: str, sources: SourceSet) -> Route:
 def _name_rules(
     modules: Sequence[Module], sources: Mapping[str, SourceSet]
 ) -> tuple[dict[str, tuple[LaunchRule, ...]], list[Problem]]:
-    """Return each module's rules with the names of parameters, and everything that is wrong with them.
-
-    A rule of an entry with a ``*`` applies to those of its modules that declare the kernel.
-    """
+    """Return each module's rules for kernels that it declares, with the names of parameters, and all problems."""
     if not any(module.launch for module in modules):
         return {module.name: () for module in modules}, []
     found: dict[str, tuple[LaunchRule, ...]] = {}
@@ -309,10 +301,7 @@ class PlannedModule:
 
 
 def make_plan(manifest: Manifest, reader: SourceReader | None = None) -> tuple[PlannedModule, ...]:
-    """Read the sources, by a reader of them if one is given, and return the plan, ordered by module.
-
-    Raises ManifestError naming every unreadable source, or everything that does not fit the sources.
-    """
+    """Read the sources and return the plan, ordered by module. Raises ManifestError with everything that is wrong."""
     sources = read_sources(manifest, reader)
     plan: list[PlannedModule] = []
     rules, found = _name_rules(manifest.modules, sources)

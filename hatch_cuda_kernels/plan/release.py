@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 def check_release(manifest: Manifest) -> list[str]:
     """Return warnings about the NVRTC found.
 
-    Raises ToolchainError when NVRTC is missing or not of the release that the manifest states, and BuildError when it
-    cannot compile for an architecture that the manifest lists.
+    Raises ToolchainError if it is missing or of a wrong release, BuildError if it does not know an architecture.
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
         raise _wrong_bindings(manifest)

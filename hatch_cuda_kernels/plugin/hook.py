@@ -255,10 +255,7 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
 
 def find_package(root: Path, package: str | None) -> tuple[str, str]:
-    """Return the folder, relative to the root, and the import name of the package that gets a project's store.
-
-    ``package`` is the hook's option. Raises InputError if there is no such package, or several might be meant.
-    """
+    """Return folder and import name of the package that gets a project's store. Raises InputError if there is none."""
     from hatchling.builders.wheel import WheelBuilder  # not needed in a build
 
     from hatch_cuda_kernels.plugin.layout import Selection, choose_package

@@ -44,7 +44,7 @@ class Selection:
     def of(cls, builder: Any, build_data: Mapping[str, Any] | None = None) -> Selection:  # hatchling is untyped
         """Ask a wheel builder, given what build hooks have added to the wheel until now.
 
-        The builder must not be the one that builds: it keeps what it finds. Raises InputError for wrong settings.
+        Never the builder that builds: it keeps what it finds. Raises InputError for wrong settings.
         """
         config, root = builder.config, os.path.abspath(builder.root)  # noqa: PTH100 - links stay, as in hatchling
         selected: tuple[Any, ...] = ()
@@ -118,17 +118,11 @@ class Selection:
         return plain(self.project) in {plain(path), plain(path.rpartition("/")[2])}
 
     def folders_of(self, path: str) -> tuple[str, ...]:
-        """Return the folders in the project of a folder in the wheel, that of ``__init__.py`` first.
-
-        Those from which forced inclusions bring modules do not count if there are others.
-        """
+        """Return the project's folders of a folder in the wheel, ``__init__.py`` first; forced ones without others."""
         return _source_folders(path, self.selected) or _source_folders(path, self.forced)
 
     def target(self, path: str) -> str:
-        """Return the path that a forced inclusion must name for a folder to be shipped at a path of the wheel.
-
-        Raises InputError if ``sources`` moves everything away from there.
-        """
+        """Return the path that ships a folder at a path of the wheel. Raises InputError if ``sources`` moves it."""
         sources = {_posix(old): _posix(new) for old, new in self.config.sources.items()}
         renamed = (old + path.removeprefix(new) for old, new in sources.items() if path.startswith(new))
         for candidate in (path, *renamed):
@@ -339,10 +333,9 @@ class Package(NamedTuple):
 
 
 def choose_package(selection: Selection, package: str | None) -> Package:
-    """Return the package that gets the store.
+    """Return the package that gets the store: by import name, or else the one named like the project, or the only one.
 
-    ``package`` is its import name; the default is the package named like the project, or else the only one. Raises
-    NotShippedError if the wheel has no module of it, InputError if several might be meant.
+    Raises NotShippedError if the wheel has no module of it, InputError if several might be meant.
     """
     path = _project_package(selection) if package is None else package.replace(".", "/")
     modules = [] if path is None else modules_of(path, selection.modules)
@@ -365,10 +358,9 @@ def _project_package(selection: Selection) -> str | None:
 
 
 def keep_store_out(config: Any, package: Package, stores: Iterable[str]) -> None:  # hatchling is untyped
-    """Exclude a store that an editable install left in the tree from what is built: it may hold stale images.
+    """Exclude a store that an editable install left in the tree: it may hold stale images.
 
-    Raises InputError if the folder holds something else, which the artifact would lose, and for other stores that a
-    wheel would ship.
+    Raises InputError if the folder holds anything else, and for other stores that a wheel would ship.
     """
     own = f"{package.folder}/{STORE_FOLDER}"
     other = next((store for store in stores if store != own or package.is_copied), None)
@@ -398,10 +390,7 @@ def check_editable(config: Any, package: Package) -> None:  # hatchling is untyp
 def check_shipped(
     wheel: Path, package: Package, store: Iterable[str], selection: Selection, choose: Callable[[Selection], Package]
 ) -> None:
-    """Raise InputError if a wheel does not have the store as it was built, or has it in the wrong package.
-
-    ``store`` are the names of the store's files. Hooks that run later may have changed the wheel.
-    """
+    """Raise InputError if later hooks changed the store, whose files are ``store``, or the package that it is in."""
     with zipfile.ZipFile(wheel) as archive:
         names = [os.path.normpath(name).replace(os.sep, "/") for name in archive.namelist()]
     _check_store(names, f"{package.path}/{STORE_FOLDER}", store)

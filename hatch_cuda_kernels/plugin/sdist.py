@@ -40,10 +40,7 @@ class SdistCheck:
     """Returns what gets the store in a wheel."""
 
     def check(self, sdist: Path, build_data: Mapping[str, Any]) -> None:
-        """Raise InputError if a needed file is elsewhere in the sdist, or its wheel would lack the package.
-
-        ``build_data`` is what hatchling built the sdist with.
-        """
+        """Raise InputError if a needed file is elsewhere in the sdist, or a wheel from it would lack the package."""
         with temporary_workspace() as folder:
             top = _unpack(sdist, folder / "sdist")
             root = os.path.abspath(self.builder.root) + os.sep  # noqa: PTH100 - links stay

@@ -43,10 +43,7 @@ _MANY_TIMES: Final = 50
 
 @contextmanager
 def open_package(package: str) -> Iterator[StoreReader]:
-    """Yield the reader of a package's store, which messages call by the name given; a wheel is unpacked for the time.
-
-    Raises InputError for a package without a store, and in place of any StoreError raised while it is open.
-    """
+    """Yield the reader of a package's store; a wheel is unpacked meanwhile. Raises InputError, also for StoreErrors."""
     try:
         if package.endswith(".whl"):
             with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as folder:
@@ -174,10 +171,7 @@ def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]
 
 
 def extract_images(reader: StoreReader, folder: str | Path) -> list[Path]:
-    """Write every image into a folder under the name the index gives it, and return the files written.
-
-    Raises StoreError for an image that cannot be read, InputError if the folder cannot be written.
-    """
+    """Write all images into a folder, and return their paths. Raises StoreError, or InputError for the folder."""
     folder, written = Path(folder), []
     try:
         folder.mkdir(parents=True, exist_ok=True)

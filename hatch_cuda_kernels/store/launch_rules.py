@@ -67,10 +67,7 @@ class LaunchRule(NamedTuple):
         return {} if normalize_name(self.kernel) in {normalize_name(name), base_name(name)} else None
 
     def python_texts(self, spelled: Sequence[str], values: dict[str, str]) -> tuple[str, ...]:
-        """Return grid, block and shared memory as Python text, the parameters ``spelled`` in their order.
-
-        Raises ExpressionError for what no build writes.
-        """
+        """Return grid, block and shared memory as Python text, parameters as ``spelled``. Raises ExpressionError."""
         names = dict(zip(self.names, spelled, strict=True))
         if not 1 <= min(len(self.grid), len(self.block)) <= max(len(self.grid), len(self.block)) <= 3:
             raise ExpressionError("one to three sizes belong to a grid and to a block")
@@ -106,10 +103,7 @@ class ExpressionError(ValueError):
 
 
 def split_sizes(text: str) -> tuple[str, ...]:
-    """Return the sizes that a text states, one or up to three in parentheses, each spelled in one way.
-
-    Raises ExpressionError with everything that is wrong with them, but for the names of parameters.
-    """
+    """Return the one to three sizes of a text, spelled in one way. Raises ExpressionError with all that is wrong."""
     body = _parse(text)
     parts = body.elts if isinstance(body, ast.Tuple) else [body]
     if not 1 <= len(parts) <= _MOST_SIZES:
@@ -132,10 +126,7 @@ def placeholders_of(text: str) -> frozenset[str]:
 
 
 def python_text(text: str, parameters: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Return one size as Python text that uses ``size`` and ``shape``, with ``parameters`` spelled as it says.
-
-    ``values`` are the template arguments that placeholders stand for. Raises ExpressionError.
-    """
+    """Return one size as Python text, with names and ``{placeholders}`` replaced. Raises ExpressionError."""
     return _checked(_parse(text), parameters=parameters, values=values).texts[0]
 
 

@@ -51,8 +51,7 @@ class BuiltModule:
     def of(cls, entries: Sequence[Entry], *, recipe: Recipe, toolchain: Toolchain, **facts: Any) -> BuiltModule:
         """Return a module with its images.
 
-        An entry of the disk cache may come from a module of another name, with names spelled otherwise, or from a
-        machine with other toolkit headers than this source needs: none of that may show.
+        A cache entry's module name, spelling of names and toolkit headers may be another module's or machine's.
         """
         spelled = {normalize_name(name): name for name in (*recipe.names, *recipe.globals)}
 
@@ -77,10 +76,9 @@ class BuiltModule:
 
     @property
     def kernels(self) -> tuple[Symbol, ...]:
-        """Every name of a kernel in any image, each once, in the order of the first image that has it.
+        """Every kernel of any image, in the order of the first image that has it.
 
-        Only the PTX of some architectures distinguishes pointers from integers, so a parameter is a pointer when one
-        says so. Types that depend on the architecture are left out.
+        A parameter is a pointer if any architecture's PTX says so; types that depend on the architecture are left out.
         """
         merged = []
         for forms in self._forms.values():
@@ -123,10 +121,7 @@ class BuiltModule:
         )
 
     def index(self, images: tuple[ImageRecord, ...], *, standard: str, editable: dict[str, str] | None) -> ModuleIndex:
-        """Return what ``index.json`` says, with the images where they were put.
-
-        ``standard`` is the digest of the file with the standard headers of all modules.
-        """
+        """Return what ``index.json`` says of images in their places; ``standard`` is the standard headers' digest."""
         return ModuleIndex(
             module=self.name,
             units=tuple(

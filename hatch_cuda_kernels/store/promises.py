@@ -232,10 +232,7 @@ def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
 
 
 def find_spills(limit: int, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:
-    """Yield a problem for each kernel whose spill stores and loads together exceed the limit in a CUBIN.
-
-    PTX and LTO-IR have no spills before they are assembled.
-    """
+    """Yield a problem for each kernel that spills more than the limit in a CUBIN; PTX and LTO-IR have no spills yet."""
     names = {symbol.lowered: symbol.name for symbol in kernels}
     for image in images:
         for lowered, used in image.resources.items() if image.kind == "cubin" else ():

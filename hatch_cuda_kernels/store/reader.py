@@ -39,10 +39,7 @@ _UNPACKING_MEMORY: Final = 64 << 20
 
 
 def find_store(package: str | Path) -> Path:
-    """Return the store folder of an import package (given by name, not imported) or of a path.
-
-    Raises StoreError if the package or its store does not exist.
-    """
+    """Return the store of a package, which is not imported, or of a path. Raises StoreError if there is none."""
     if isinstance(package, Path) or "/" in package or "\\" in package:
         candidates = [Path(package), Path(package, STORE_FOLDER)]
     else:
@@ -180,11 +177,7 @@ class StoreReader:
             raise StoreError(str(folder / INDEX_FILE), message)
 
     def read_image(self, module: str, record: ImageRecord) -> bytes:
-        """Return an image's bytes, wherever they are stored.
-
-        The image read last is remembered: all kernels of a module on a device are in one. Raises StoreError when the
-        bytes are missing, cannot be unpacked, or do not match the index's digest.
-        """
+        """Return an image's bytes; the last image is remembered. Raises StoreError for missing or damaged bytes."""
         known, data = self._last
         if known == record.sha256:
             return data
@@ -236,10 +229,7 @@ class StoreReader:
         return self.folder / self.module(module).source_folder
 
     def standard_headers(self, digest: str) -> dict[str, str]:
-        """Return the standard headers that sources of the store take, by name.
-
-        Raises StoreError where they are missing or damaged: ``digest`` is what an index says of them.
-        """
+        """Return the store's standard headers by name. Raises StoreError unless they have the index's digest."""
         from hatch_cuda_kernels.store.index import STANDARD  # only for a compile
 
         path = self.folder / STANDARD_FILE

@@ -70,10 +70,7 @@ class ModuleSource:
         return None if unchanged else "the source or a header changed since it was built"
 
     def host_code(self) -> tuple[tuple[SourceChange, ...], str]:
-        """Return what is cut or changed in the sources, and the sentence that says so if nobody asked for it.
-
-        Neither is known where the sources cannot be read.
-        """
+        """Return the changes in the sources, and the sentence about them; neither if the sources cannot be read."""
         try:
             recipe = self.recipe()
             if self._index.editable is None:
@@ -105,10 +102,7 @@ class ModuleSource:
         return str(self._reader.folder / self._index.module)
 
     def device_arch(self, capability: tuple[int, int]) -> SmArch:
-        """Return the real architecture to compile for a device.
-
-        It has ``a`` (or ``f``) when the module is built so and that form of the device's architecture exists.
-        """
+        """Return the architecture to compile for a device, with the suffix of the module's if the device has it."""
         built = {record.arch.suffix for record in self._index.images}
         forms = (SmArch.of_device(capability, suffix) for suffix in ("a", "f") if suffix in built)
         known = (form for form in forms if any(cuda_release_for_arch(form, major=major) for major in (12, 13)))
@@ -122,8 +116,7 @@ class ModuleSource:
     def job(self, arch: SmArch, instance: str | None, *, as_here: bool = False) -> Job:
         """Return the compile for an architecture: as the build's toolkit would do it, or ``as_here`` as the one here.
 
-        The former has the key, whichever toolkit compiles. Raises InputError when the source cannot be read,
-        StoreError, or ToolchainError for a missing device runtime.
+        The former has the key, whichever toolkit compiles. Raises InputError, StoreError or ToolchainError.
         """
         from hatch_cuda_kernels.compiler import read_again  # off the prebuilt path
 
@@ -134,9 +127,9 @@ class ModuleSource:
         return recipe.job(read_shipped(self._reader, index, recipe, as_here=as_here), arch, ("cubin",))
 
     def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
-        """Return the compile to try after one that failed: more of an edited source is cut; None where nothing may.
+        """Return the compile to try after a failed one, with more of an edited source cut; None if nothing may be cut.
 
-        It is not remembered: another process begins as this one did, and finds the outcome under the key of that.
+        It is not remembered: each process begins with the first compile, and finds the outcome under that one's key.
         """
         from hatch_cuda_kernels.compiler import SourceReader  # few sources need it
 
@@ -150,9 +143,9 @@ class ModuleSource:
         return recipe.job(self._again.read(recipe), arch, ("cubin",)) if self._again.learn(recipe, error) else None
 
     def toolchain(self, found: Toolchain) -> Toolchain:
-        """Return the toolchain that compiles the module: the one that was found, if its headers are the build's.
+        """Return the toolchain that compiles the module.
 
-        Others may ask for standard headers that the store does not have, so this package's are used with them.
+        Other toolkit headers than the build's may ask for standard headers that the store lacks: it has this package's.
         """
         index = self._index
         if index.editable or found.takes_as(index.toolkit_headers, index.outside):
@@ -227,11 +220,7 @@ class ModuleSource:
 
     @cached_property
     def _as_shipped(self) -> bool:
-        """Whether the key follows from the index alone.
-
-        The store has the one source that the index names, byte for byte, and this version of the package makes of it
-        what the build's did.
-        """
+        """Whether the key follows from the index alone: the source is as shipped, and is read as the build read it."""
         index, root = self._index, self.root
         if index.editable is not None or index.is_linked:
             return False
@@ -257,10 +246,7 @@ class ModuleSource:
 
 
 def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
-    """Return what a module was compiled from, and how; ``names`` are those of its details, or others of its source.
-
-    Raises TypeError or ValueError for options that this version does not know.
-    """
+    """Return a module's recipe with these names. Raises TypeError or ValueError for options that are not known here."""
     from hatch_cuda_kernels.compiler import Recipe  # off the prebuilt path
 
     return Recipe(
@@ -279,10 +265,9 @@ def read_shipped(
 ) -> SourceSet:
     """Return a module's sources with their header closures, as the store has them.
 
-    With ``as_here``, the closures are those of a build here. The toolkit's headers of another release ask for other
-    standard headers than those in the store, so this package's own are taken. The store has edits, and not what each
-    is made for: that comes ``with_changes``, which takes as long as a build's reading. Raises InputError, or StoreError
-    where a file that is read is missing, or not the one that the index names.
+    With ``as_here``, the closures are those of a build here, with this package's standard headers. The store has edits
+    without their reasons; ``with_changes`` finds these, which takes as long as a build's reading. Raises InputError, or
+    StoreError where a file is missing, or not the one that the index names.
     """
     from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
     from hatch_cuda_kernels.execution_space import NOT_CUT
@@ -306,10 +291,7 @@ def read_shipped(
 
 
 def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
-    """Return the sources of an editable install as they are now, all else as it was built.
-
-    Raises InputError, or StoreError where the store is damaged.
-    """
+    """Return the sources of an editable install as they are now, all else as built. Raises InputError or StoreError."""
     from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
     from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
 
@@ -318,10 +300,7 @@ def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Rec
 
 
 def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> bool:
-    """Return whether ``read``, which gives the digests of a module's units as they are read now, gives the build's.
-
-    Nothing but the index's own files and the rules may have a part in what it gives.
-    """
+    """Return whether ``read``, which returns the digests of a module's units, returns the build's; remembered."""
     from hatch_cuda_kernels.cache import Notes, file_state, unchanged  # off the prebuilt path
 
     asked = [[unit.source, unit.sha256, *unit.asked] for unit in index.units]

@@ -122,10 +122,9 @@ def digests_text(store: Path) -> str:
 
 
 def digests_of(modules: Iterable[str], read: Callable[[str], bytes | None]) -> str:
-    """Return ``digests.json`` of a store with these modules: the sha256 of what no index has the digest of.
+    """Return ``digests.json`` of a store with these modules: the sha256 of the files that no index lists.
 
-    A module has one, of its ``index.json`` with its ``details.json`` after it: digests do not get smaller in a wheel.
-    ``read`` returns a file of the store, or None where there is none.
+    A module's ``index.json`` and ``details.json`` share one: digests do not compress. ``read`` returns a file, or None.
     """
     files = {name: [name] for name in (KERNELS_FILE, PROMISES_FILE)}
     files |= {name: [f"{name}/{INDEX_FILE}", f"{name}/{DETAILS_FILE}"] for name in modules}

@@ -87,10 +87,9 @@ class NewImage(NamedTuple):
 
 
 def lay_out(modules: Sequence[BuiltModule], before: Blocks, *, may_pack: bool = True) -> list[LaidOut]:
-    """Return the layout of each module, ordered as given. An image equal to an earlier one is not stored again.
+    """Return the layout of each module; an image equal to an earlier one is not stored again.
 
-    ``before`` has blocks that need not be packed again, by the digests of what they hold. Raises BuildError where
-    something is to be packed and this Python has no lzma.
+    ``before`` has packed blocks by the digests of their images. Raises BuildError if packing is needed without lzma.
     """
     new: list[list[NewImage]] = []
     taken: set[str] = set()
@@ -159,10 +158,7 @@ class _Packed(NamedTuple):
 
 
 def read_blocks(store: Path) -> Blocks:
-    """Return the packed blocks of a store; none where there is no store, it is damaged, or other code packed it.
-
-    Each was unpacked: it holds the images that have these digests, and nothing else.
-    """
+    """Return the blocks of a store by their images' digests; none if it is damaged, or other code packed it."""
     packed, sizes = {}, {}
     try:
         for place, images in _blocks(store):
@@ -216,10 +212,7 @@ def check_replaceable(folder: Path) -> None:
 
 
 def prepare_place(out: Path) -> None:
-    """Remove what killed builds left beside ``out``, and put back a store that one of them had moved aside.
-
-    Raises InputError as ``check_replaceable`` does.
-    """
+    """Remove what killed builds left beside ``out``; put back a store that one moved aside. Raises InputError."""
 
     def restore(folder: Path) -> None:
         if (folder / "old").is_dir() and not out.exists():  # it was killed between the two renames
@@ -240,12 +233,11 @@ def write_store(
     before: Blocks | None = None,
     schema: int = INDEX_SCHEMA,
 ) -> None:
-    """Replace the folder ``out`` with a store of these modules, or leave it as it was, also where it is that store.
+    """Replace the folder ``out`` with a store of these modules, or leave it as it was, also if it is that store.
 
-    ``before`` are the packed blocks of the store that is there, where they were read already. An older ``schema`` is
-    for comparing a store of it. The store of an editable install is of plain files and any size: it is rewritten often,
-    and never shipped. Raises InputError for a folder that is not a store, BuildError when a source is not what was
-    compiled any more, the store cannot be written, or it would take more than the wheel may have.
+    ``before`` are the packed blocks of the store that is there, if they were read already. ``schema`` is for comparing
+    with an older store. Raises InputError for a folder that is not a store, BuildError when a source has changed
+    meanwhile, the store cannot be written, or is larger than the wheel may be. An editable store is never packed.
     """
     may_pack = editable is None
     if before is None:
@@ -311,10 +303,7 @@ def render_store(
     promises: Promises,
     schema: int,
 ) -> dict[str, bytes]:
-    """Return a store's files by path. ``root`` is the project, whose files it holds as they were compiled.
-
-    Raises BuildError when one of those is another now, and OSError when it cannot be read.
-    """
+    """Return a store's files by path. Raises BuildError if a file of the project changed meanwhile, and OSError."""
     read = _CompiledFiles(root)
     listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
     headers = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}

@@ -369,10 +369,7 @@ def _reached(spills: dict[str, tuple[int, int]], name: str, calls: dict[str, lis
 
 
 def _spills(elf: Elf, name: str, sm: int) -> tuple[int, int]:
-    """Return the bytes that a function's section stores and loads because the registers do not suffice.
-
-    Each instruction counts once. A whole program's callees are in its kernels' sections.
-    """
+    """Return the bytes that a section spills and loads again; each instruction counts once."""
     code = elf.content(f".text.{name}")
     stores = loads = 0
     for attribute, marks in _attributes(elf, f".nv.info.{name}"):

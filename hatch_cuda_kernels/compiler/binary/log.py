@@ -91,10 +91,7 @@ def _with_excerpt(found: Diagnostic, line: str) -> Diagnostic:
 
 
 def bad_names(found: Sequence[Diagnostic], names: Sequence[str]) -> dict[str, str]:
-    """Return which of ``names`` NVRTC rejects, in the order given, each with its reason.
-
-    NVRTC quotes the first line of each below its errors, as it was given.
-    """
+    """Return the names that NVRTC rejects, with the reasons. NVRTC quotes the first line of each below its errors."""
     reasons: dict[str, str] = {}
     rejected: dict[str, str] = {}
     for diagnostic in found:

@@ -82,10 +82,7 @@ def demangled(lowered: str) -> str:
 
 
 def function_parameters(lowered: str) -> tuple[str, ...] | None:
-    """Return the types of a function's parameters; None where its lowered name does not tell all of them.
-
-    Inline namespaces with a library's version are left out.
-    """
+    """Return the types of a function's parameters, without inline version namespaces; None if the name lacks them."""
     return _read(_Demangler.parameters, lowered, brief=True)
 
 

@@ -80,8 +80,7 @@ def read_ptx(text: str) -> Ptx:
 def drop_unused(text: str, keep: Collection[str]) -> str:
     """Return a PTX text without the variables and functions that no kernel leads to, other than ``keep``.
 
-    NVRTC, unlike nvcc, leaves in every constant that the headers define: over 1,000 of them where CUB is included,
-    with names that are most of a CUBIN's bytes.
+    NVRTC, unlike nvcc, keeps every constant of the headers: with CUB over 1,000, whose names are most of a CUBIN.
     """
     users: dict[str, str] = {}
     for found in _INTERNAL.finditer(text):

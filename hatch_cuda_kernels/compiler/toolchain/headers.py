@@ -121,10 +121,7 @@ def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
 
 
 class PartFiles:
-    """Which files of an include folder are the parts' own, so that the parts' versions stand for them.
-
-    If wheels list their files, these are the files with the listed digests; otherwise, those with known names.
-    """
+    """Which files of an include folder are a part's own: by the digests that wheels list, or else by their names."""
 
     def __init__(self, folder: str) -> None:
         site = site_of(Path(folder))
@@ -274,10 +271,7 @@ def _names(spellings: Iterable[str], folder: str) -> _Names:
 
 
 def _digest_and_includes(path: str) -> list[str]:
-    """Return a header's digest, as RECORD spells it, and the spellings it includes; an empty digest for no file.
-
-    Those of parts for other compilers are marked, where no other part includes the same.
-    """
+    """Return a header's digest (empty for no file) and includes, marked if only parts for other compilers have them."""
     from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.includes import find_includes
 
@@ -297,10 +291,7 @@ def _digest_and_includes(path: str) -> list[str]:
 
 
 def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
-    """Return where the parts of a toolkit header begin and end that are for other compilers; none in an uneven text.
-
-    That is what the header says. Who defines another compiler's macros for NVRTC makes it see some of them.
-    """
+    """Return the ranges of a toolkit header that are for other compilers; none in a text with unbalanced conditions."""
     if not any(word in file.text for word in ("RTC", "_CCCL_", "_LIBCUDACXX_")):
         return []
     from hatch_cuda_kernels.cpp import UnbalancedError  # a rebuild reads no header

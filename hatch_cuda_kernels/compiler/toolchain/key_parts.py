@@ -41,9 +41,9 @@ def recall_key_part(
 ) -> dict[str, str] | None:
     """Return the toolchain's part of the key of a compile that takes these headers from outside the project.
 
-    ``built`` tells what a build took there: a toolkit that gives other headers has a part together with this package's.
-    None if it is not remembered for this search path, if anything that decides it has changed, or if ``go_on`` ended
-    the search. An answer that depends on many files may be old, by ten times as long as it takes to look at them.
+    ``built`` is what a build took there. None if no answer is remembered for this search path, if anything that decides
+    it has changed, or if ``go_on`` ended the search. An answer from many files may be out of date for ten times as long
+    as looking at them takes.
     """
     question = _question(outside, built, lto=lto)
     known = _answers.get((question, default_cache_path()))

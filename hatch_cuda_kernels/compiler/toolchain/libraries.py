@@ -83,11 +83,7 @@ def missing_bindings(major: int) -> list[str]:
 
 
 def find_library(stem: str) -> Path | None:
-    """Return the first library (``nvrtc``, ``nvJitLink``) of that name in a wheel on ``sys.path``, or None.
-
-    ``ptxas``, which is a program, and ``cudadevrt``, which is an archive, are found likewise, here and in what else
-    takes such a name.
-    """
+    """Return the first library, ``ptxas`` or ``cudadevrt`` of that name in a wheel on ``sys.path``, or None."""
     major = bindings_major()
     folder = f"cu{major}" if major >= 13 else _CUDA_12_FOLDERS[stem]
     file = _FILES.get(stem) or f"lib/lib{stem}.so.{major}"
@@ -240,10 +236,9 @@ def library_files(stem: str) -> tuple[Path, ...]:
 
 
 def altered_library(stem: str) -> str:
-    """Return a digest of the files of a library that differ from its wheel's list; empty for none, or without a wheel.
+    """Return a digest of a library's files that differ from its wheel's list; empty for none, or without a wheel.
 
-    A library has 100 MB, so it is hashed only if it was written or changed after the list, which an installer writes
-    last, and then once for each state.
+    A library has 100 MB: it is hashed only if it is newer than the list, which installers write last, once a state.
     """
     files, wheel = library_files(stem), library_wheel(stem)
     site = site_of(files[-1]) if files else None
@@ -275,10 +270,7 @@ def identity(version: str, stem: str) -> str:
 
 @cache
 def preload(stem: str) -> None:
-    """Load a library from the wheel that brings it, if there is one, so that the bindings use this very file.
-
-    Raises ToolchainError, naming the file, when it cannot be loaded.
-    """
+    """Load the library of a wheel, so that the bindings use that file. Raises ToolchainError if it cannot be loaded."""
     for file in library_files(stem):
         try:
             _refuse_cut(file)
@@ -313,10 +305,7 @@ def _required(name: str) -> Iterator[None]:
 
 @cache
 def ask_nvrtc() -> str:
-    """Load NVRTC and return its build, such as ``13.0.88``, from the head of an empty program's PTX.
-
-    ``nvrtcVersion`` leaves out the last number. Raises ToolchainError when NVRTC is missing.
-    """
+    """Load NVRTC and return its build, such as ``13.0.88``, from PTX: ``nvrtcVersion`` lacks the last number."""
     preload("nvrtc")
     with _required("NVRTC"):
         from cuda.bindings import nvrtc  # loads the library
@@ -336,10 +325,7 @@ def ask_nvrtc() -> str:
 
 
 def install_compiler() -> str:
-    """Return the command that installs what compiles, of the release of the NVRTC here, or else of the first one.
-
-    The newest would be refused by a build whose manifest states another release.
-    """
+    """Return the command that installs a compiler of NVRTC's release, or of the first: builds may refuse the newest."""
     try:
         found = library_version("nvrtc")
         release = release_of(found) if found else first_release(bindings_major())
@@ -358,10 +344,7 @@ def check_age(version: str) -> None:
 
 @cache
 def supported_numbers() -> frozenset[int]:
-    """Return the numbers (75, 80, ...) of the architectures that this NVRTC compiles for, without their suffixes.
-
-    Raises ToolchainError when NVRTC is missing or too old.
-    """
+    """Return the numbers (75, 80, ...) of the architectures that NVRTC knows. Raises ToolchainError without one."""
     check_age(ask_nvrtc())
     from cuda.bindings import nvrtc  # loaded by now
 
@@ -412,10 +395,7 @@ def require_ptxas(nvrtc: str) -> Ptxas:
 
 
 def find_ptxas(nvrtc: str) -> Ptxas | None:
-    """Return the ptxas that goes with a build of NVRTC, or None.
-
-    A wheel's is of the same release; a toolkit's, of the very build, because no requirement pins it.
-    """
+    """Return the ptxas for a build of NVRTC, or None: from a wheel of its release, or a toolkit of that very build."""
     build = nvrtc.partition("+")[0]
     for ptxas in installed_ptxas():
         if ptxas.version == build or (ptxas.packaged and release_of(ptxas.version) == release_of(build)):

@@ -104,10 +104,7 @@ def release_requirements(release: tuple[int, int], *, finishers: Iterable[str] =
 def toolchain_requirements(
     nvrtc: str, nvjitlink: str = "", headers: str = "", ptxas: str = "", cudadevrt: str = ""
 ) -> list[str]:
-    """Return the requirements for exactly the versions of a toolchain, as far as packages have these versions.
-
-    The arguments are the fields of ``Toolchain``. For an altered file, it is the version that was altered.
-    """
+    """Return the requirements for the versions of a toolchain, without the digests of altered files."""
     major = int(nvrtc.partition(".")[0])
     tools = {"nvrtc": nvrtc, "nvjitlink": nvjitlink, "ptxas": ptxas, "cudadevrt": cudadevrt}
     versions = {name: version.partition("+")[0] for name, version in tools.items()}
@@ -117,10 +114,7 @@ def toolchain_requirements(
 
 
 def reinstall_option(versions: Iterable[str]) -> str:
-    """Return the option that makes pip replace altered files, if one of these versions is of one.
-
-    Without it, pip goes by the version and finds nothing to do.
-    """
+    """Return the option with which pip replaces altered files, if one of these versions has a digest; else nothing."""
     return "--force-reinstall" if any("+" in version for version in versions) else ""
 
 
@@ -137,10 +131,9 @@ def build_extra(major: int) -> str:
 
 
 def pip_install(*requirements: str, options: str = "", here: bool = True) -> str:
-    """Return the command that installs those of the requirements that are missing here, with pip's ``options``.
+    """Return the command that installs those requirements that are missing here, with pip's ``options``.
 
-    Without ``here``, it is the command for any environment. Where an environment cannot be changed, the command makes
-    one with all that this program needs.
+    Without ``here``, it is for any environment. If an environment cannot be changed, the command makes a new one.
     """
     maker, whole = made_by() if here else "pip", own("build")
     needed = requirements
@@ -168,10 +161,7 @@ def pip_install(*requirements: str, options: str = "", here: bool = True) -> str
 
 @cache
 def direct_reference() -> str:
-    """Return what follows ``@`` in a requirement for the package as it was installed; empty for one of an index.
-
-    Installers note it in ``direct_url.json``: a folder, an archive, or a commit of a repository.
-    """
+    """Return what follows ``@`` in a requirement for this package, by ``direct_url.json``; empty if an index had it."""
     from importlib.metadata import PackageNotFoundError  # most processes give no advice
     from importlib.metadata import distribution as installed
 
@@ -194,11 +184,7 @@ def reference_of(noted: dict[str, Any]) -> str:
 
 
 def documentation(page: str, section: str = "") -> str:
-    """Return where a page such as ``reference/cli`` can be read.
-
-    That is on the site that the package's metadata names, else as a file here: in the folder that the package was
-    installed from, or runs in. Elsewhere it is in the sdist only.
-    """
+    """Return where you can read a page such as ``reference/cli``: on the project's site, or in the source folder."""
     anchor = f"#{section}" if section else ""
     site = project_url("documentation").rstrip("/")
     if site:
@@ -249,10 +235,9 @@ def made_for_one_run() -> bool:
 
 
 def program_command(whole: str, requirements: Iterable[str] = ()) -> str:
-    """Return what runs this program, up to its arguments.
+    """Return what runs this program, up to its arguments. ``whole`` is the requirement for all that it needs.
 
-    In an environment that is made for each run, it comes with what is missing of the requirements; ``whole`` is the one
-    for all that it needs. In others, they have to be installed before.
+    In an environment that is made for each run, the command adds the requirements that are missing.
     """
     maker = made_by()
     if made_for_one_run() or (maker == "pipx run" and not requirements):
@@ -285,10 +270,7 @@ def _again(maker: Maker, whole: str, options: str, more: Iterable[str], argument
 
 
 def editable_install(folder: Path) -> str:
-    """Return the command that installs the project around a folder again, editable and with its kernels.
-
-    uv installs nothing again unless the command names it; for a project with a lock file, it has another command.
-    """
+    """Return the command that installs the project around a folder again, editable and with its kernels."""
     root = next((place for place in (folder, *folder.parents) if (place / "pyproject.toml").is_file()), folder)
     shown = "." if root == Path.cwd() else quoted(str(root))
     maker, home = made_by(), Path(sys.prefix).parent

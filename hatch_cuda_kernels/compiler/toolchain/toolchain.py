@@ -71,12 +71,10 @@ class Toolchain(NamedTuple):
         return {**part, "ptxas": self.ptxas} if self.ptxas else part
 
     def of_compile(self, outside: tuple[str, ...] | None, *, finisher: Finisher) -> Toolchain:
-        """Return what has a part in one compile: what enters its key, and what its images record.
+        """Return the part of the toolchain that enters one compile's key and images.
 
-        ``outside`` are the headers that the compile may take from the toolkit's folders; None if it does not search
-        them. In the result, ``headers`` is empty if nothing is searched, and otherwise ends with a digest of the
-        headers that no version stands for, if there are any. ``nvjitlink`` and ``ptxas`` are empty unless they finish
-        the compile.
+        ``outside`` are the headers that the compile may take from the toolkit's folders; None if it searches none.
+        Then ``headers`` is empty; else it ends with a digest of the headers that no version stands for, if any.
         """
         others = self.scan(outside).others
         headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
@@ -89,10 +87,9 @@ class Toolchain(NamedTuple):
         return outside is None or self.of_compile(outside, finisher="nvrtc").headers == headers
 
     def with_standard(self, names: Iterable[str]) -> Toolchain:
-        """Return the toolchain of a compile with this package's standard headers.
+        """Return the toolchain with this package's standard headers, ``names`` being those that sources ask for.
 
-        ``names`` are those that sources ask for; others, the toolkit's headers do. They enter keys like any header that
-        no version stands for.
+        They enter keys like any header that no version stands for.
         """
         return self._replace(standard=tuple(sorted(names)))
 
@@ -113,18 +110,12 @@ class Toolchain(NamedTuple):
 
 @cache
 def load_toolchain() -> Toolchain:
-    """Load NVRTC and return the toolchain of this process.
-
-    Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
-    """
+    """Load NVRTC and return the toolchain. Raises ToolchainError, with what to install, without a usable NVRTC."""
     return _toolchain(ask_nvrtc())
 
 
 def find_toolchain() -> Toolchain:
-    """Return the toolchain of this process, without loading NVRTC if its wheel is untouched: that names the build.
-
-    Raises ToolchainError, naming the package to install, when there is no NVRTC, or only one that is too old.
-    """
+    """Return the same, without loading NVRTC if its wheel is untouched. Raises ToolchainError likewise."""
     version = library_version("nvrtc")
     untouched = version.count(".") == 2 and not altered_library("nvrtc")
     return _toolchain(version if untouched else ask_nvrtc())
@@ -176,10 +167,7 @@ def ptxas_version(nvrtc: str) -> str:
 
 
 def supports_arch(arch: SmArch, release: tuple[int, int]) -> bool:
-    """Return whether the NVRTC of a release compiles for an architecture; NVRTC is loaded only if the table says no.
-
-    Raises ToolchainError when it has to be loaded and is missing.
-    """
+    """Return whether the NVRTC of a release knows an architecture; it is loaded only if the table says no."""
     since = cuda_release_for_arch(arch, major=release[0])
     return (since is not None and since <= release) or arch.number in supported_numbers()
 
