@@ -109,10 +109,10 @@ def build_store(
         from hatch_cuda_kernels.pool import compile_missing  # a rebuild needs none of it
 
         compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
-        done = compile_now(missing, fresh, toolchain, cache, warn=warnings.append)
-        made, compiled = done.entries, compiled | done.compiled
-        if not done.failures or not learn(plan, done.failures, reader):
-            problems = done.problems()
+        learns = partial(learn, plan, reader=reader)
+        done = compile_now(missing, fresh, toolchain, cache, warn=warnings.append, learn=learns)
+        made, problems, compiled = done.entries, done.problems, compiled | done.compiled
+        if not done.repeats:
             break
         plan = make_plan(manifest, reader)
         fresh = find_fresh(plan, toolchain, cache)

@@ -38,20 +38,17 @@ class Compilation(NamedTuple):
     """What compiling the missing images of a plan gave."""
 
     entries: dict[ImageId, Entry]
+    problems: list[Problem]
+    """Every failure of the run, for a person to read."""
     failures: list[FailedJob]
     """The jobs that failed, as they did."""
-    ends: list[Problem]
-    """What ended the run early."""
+    repeats: bool
+    """Whether they are to be repeated."""
     compiled: frozenset[str]
     """Keys of what was compiled here, and not by another build meanwhile."""
-    modules: Mapping[str, Module]
-
-    def problems(self) -> list[Problem]:
-        """Return every failure of the run, for a person to read, as the errors tell it now."""
-        return [*find_problems(self.failures, self.modules), *self.ends]
 
 
-def compile_missing(
+def compile_missing(  # noqa: PLR0913 - what a build knows
     missing: Sequence[Missing],
     fresh: Mapping[ImageId, Entry],
     toolchain: Toolchain,
@@ -61,9 +58,11 @@ def compile_missing(
     workers: int | None,
     progress: Progress | None,
     warn: Callable[[str], None],
+    learn: Callable[[Sequence[FailedJob]], bool] = lambda _: False,
 ) -> Compilation:
     """Compile what is ``missing`` beside what is fresh, put it into the disk cache, and return it with what failed.
 
+    ``learn`` returns whether jobs that were refused are to be repeated: then they have not failed.
     Raises InputError for an unknown executor in the environment, and ToolchainError for what would end every job alike.
     """
     executor, progress = executor or choose_executor(), progress or Progress()
@@ -74,6 +73,7 @@ def compile_missing(
     failures: list[FailedJob] = []
     ends: list[Problem] = []
     compiled: set[str] = set()
+    repeats = False
     turns = Turns(cache, keys, toolchain)
     cost = _costs(fresh)
     progress.start(sorted(jobs, key=lambda job: (isinstance(job, CompileJob), cost(job)), reverse=True))
@@ -83,7 +83,7 @@ def compile_missing(
                 if isinstance(outcome, Exception):
                     turns.end(job, outcome)
                     failures.append(FailedJob(job, outcome))
-                    progress.done(job, None)
+                    progress.refused(job)
                     continue
                 found = turns.found(job)
                 made = _recorded(job, outcome, keys, cache) if found is None else found
@@ -91,6 +91,9 @@ def compile_missing(
                 entries |= made
                 compiled |= {entry.key for entry in made.values() if found is None}
                 progress.done(job, outcome.seconds)
+        repeats = bool(failures) and learn(failures)
+        for job, _ in () if repeats else failures:
+            progress.done(job, None)
     except (BrokenExecutor, CancelledError) as error:
         ends.append(Problem(f"the executor stopped working: {type(error).__name__} {error}".rstrip()))
     except BuildError as error:
@@ -98,7 +101,8 @@ def compile_missing(
     finally:
         turns.close()
         progress.finish()
-    return Compilation(entries, failures, ends, frozenset(compiled), modules)
+    problems = [*find_problems(failures, modules), *ends]  # learning may have changed what the errors say
+    return Compilation(entries, problems, failures, repeats, frozenset(compiled))
 
 
 def _run(

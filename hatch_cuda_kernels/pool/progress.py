@@ -31,15 +31,19 @@ class Progress:
         self.total = self.ended = 0
 
     def start(self, jobs: Sequence[Job]) -> None:
-        """Take notice of the jobs that will be compiled, in the order in which they begin."""
+        """Take notice of the jobs of a round, in the order in which they begin. A round repeats what was refused."""
         self._waiting = list(map(name_of, jobs))
-        self.total = len(jobs)
+        self.total = self.ended + len(jobs)
+
+    def refused(self, job: Job) -> None:
+        """Take notice of a job that gave nothing: it is repeated in the next round, or else reported as failed."""
+        with suppress(ValueError):
+            self._waiting.remove(name_of(job))
 
     def done(self, job: Job, seconds: float | None) -> None:
         """Take notice of a job that finished after ``seconds``, or failed (None)."""
         self.ended += 1
-        with suppress(ValueError):
-            self._waiting.remove(name_of(job))
+        self.refused(job)
         self._slowest = max(self._slowest, (seconds or 0.0, name_of(job)))
 
     def finish(self) -> None:
@@ -80,8 +84,9 @@ class LineProgress(Progress):
     def start(self, jobs: Sequence[Job]) -> None:
         """Say how much there is to do."""
         super().start(jobs)
+        again = " again, with more host code cut" if self._last else ""
         self._last = time.monotonic()
-        self._say(f"compiling {self.total} module x architecture pairs")
+        self._say(f"compiling {len(jobs)} module x architecture pairs{again}")
 
     def done(self, job: Job, seconds: float | None) -> None:
         """Say how far it is and what runs, at most once every few seconds; failures always."""

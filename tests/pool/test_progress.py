@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.pool.progress import LineProgress, open_progress
 
 
@@ -81,3 +83,23 @@ def test_parts_of_one_module_are_told_apart():
     progress.start([job("a"), job("a"), job("b")])
     progress.done(job("a"), 0.1)
     assert stream.getvalue().endswith("compiling a sm_90\n")
+
+
+REFUSED = """\
+unknown::T f(unknown::T b) { return {}; }
+extern "C" __global__ void k(int* y) { *y = 3; }
+"""
+
+
+def test_a_compile_that_is_repeated_has_not_failed(tmp_path):
+    """NVRTC refuses host code, of which more is cut then: the build counts each pair once, and no failure."""
+    (tmp_path / "k.cu").write_text(REFUSED)
+    (tmp_path / "kernels.yaml").write_text("{schema: 1, arches: [sm_90], modules: {m: {source: k.cu}}}")
+    stream = io.StringIO()
+    build_store(load_manifest(tmp_path / "kernels.yaml"), tmp_path / "out", progress=LineProgress(stream, every=0.0))
+    lines = stream.getvalue().splitlines()
+    assert lines[:2] == [
+        "cuda-kernels: compiling 1 module x architecture pairs",
+        "cuda-kernels: compiling 1 module x architecture pairs again, with more host code cut",
+    ]
+    assert "failed" not in stream.getvalue()
