@@ -45,9 +45,8 @@ class Miss(NamedTuple):
 def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
     """Return the recorded compiles that belong to this store, sorted by module, kernel and architecture.
 
-    An entry belongs to the store if its key can be made from the store's source, options and names (or image, for what
-    was finished from one). Entries of another version of the package do not. Raises InputError if the sources of an
-    editable install cannot be read.
+    An entry belongs to it if its key can be made from the store's source, options and names, or from an image. Raises
+    InputError if the sources of an editable install cannot be read.
     """
     modules = {index.module: index for index in reader.modules()}
     found = [
@@ -111,8 +110,7 @@ class Promotion(NamedTuple):
 def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
     """Return the changes that make a manifest list what is wanted; writes nothing.
 
-    If one more value of one axis makes a pattern give an instance, the matrix is extended; any other instance is
-    listed. Raises ManifestError for an invalid manifest.
+    It extends the matrix if one more value of one axis is enough, and lists any other instance. Raises ManifestError.
     """
     manifest = kernels_yaml.load_manifest(path)
     draft = _Draft(path, path.read_bytes().decode(), manifest)
@@ -151,50 +149,40 @@ class _Draft:
         if self._has(module, instance) or self._entry(module) != module:
             return False
         for axis, value in self._extensions(module, instance):
-            count = len(self._module(module).instances)
-            text = kernels_yaml.append_item(
-                self.text, ("modules", module, "matrix", axis), value, after=self._source_key(module)
-            )
-            if self._take(text) is None:
+            count, path = len(self._module(module).instances), ("modules", module, "matrix", axis)
+            if self._append(path, value, after=self._source_key(module)) is None:
                 more = len(self._module(module).instances) - count
-                self.changes.append(f"modules.{module}.matrix.{axis}: {value} ({more} more kernels)")
+                self.changes.append(f"{'.'.join(path)}: {value} ({more} more kernels)")
                 return True
         return False
 
     def list_instance(self, module: str, instance: str) -> None:
         """Add an instance to its module's list."""
+        entry = self._entry(module)
         if self._has(module, instance):
             return
-        if self._entry(module) != module:
-            reason = (
-                f"the lists of {self._entry(module)!r} are for all its modules; give it a source and an entry apart"
-            )
+        if entry != module:
+            reason = f"the lists of {entry!r} are for all its modules; give it a source and an entry apart"
             self.refused.append(f"modules.{module}: {instance}: {reason}")
-            return
-        where = f"modules.{module}.instances"
-        problem = self._take(
-            kernels_yaml.append_item(
-                self.text, ("modules", module, "instances"), instance, after=self._source_key(module)
-            )
-        )
-        if problem is None:
-            self.changes.append(f"{where}: {instance}")
         else:
-            self.refused.append(f"{where}: {instance}: {problem}")
+            self._list(("modules", module, "instances"), instance, after=self._source_key(module))
 
     def list_arch(self, module: str, arch: SmArch) -> None:
         """Add an architecture to the list that applies to the module."""
         if arch in self._module(module).arches:
             return
-        entry = self._entry(module)
-        own = kernels_yaml.has_key(self.text, ("modules", entry, "arches"))
-        path = ("modules", entry, "arches") if own else ("arches",)
-        after = self._source_key(entry) if own else "cuda" if kernels_yaml.has_key(self.text, ("cuda",)) else "schema"
-        problem = self._take(kernels_yaml.append_item(self.text, path, str(arch), after=after, default="all-major"))
+        path: tuple[str, ...] = ("modules", self._entry(module), "arches")
+        after = self._source_key(path[1])
+        if not kernels_yaml.has_key(self.text, path):
+            path, after = ("arches",), "cuda" if kernels_yaml.has_key(self.text, ("cuda",)) else "schema"
+        self._list(path, str(arch), after=after, default="all-major")
+
+    def _list(self, path: tuple[str, ...], item: str, *, after: str, default: str = "") -> None:
+        problem, what = self._append(path, item, after=after, default=default), f"{'.'.join(path)}: {item}"
         if problem is None:
-            self.changes.append(f"{'.'.join(path)}: {arch}")
+            self.changes.append(what)
         else:
-            self.refused.append(f"{'.'.join(path)}: {arch}: {problem}")
+            self.refused.append(f"{what}: {problem}")
 
     def _source_key(self, entry: str) -> str:
         """Return the key of an entry that names its source, or sources: it has one of them."""
@@ -220,8 +208,9 @@ class _Draft:
             if len(new) == 1:
                 yield new[0]
 
-    def _take(self, text: str) -> str | None:
-        """Make a text the draft, or return why it is not a valid manifest."""
+    def _append(self, path: tuple[str, ...], item: str, *, after: str, default: str = "") -> str | None:
+        """Append an item to a list of the draft, or return why that would not be a valid manifest."""
+        text = kernels_yaml.append_item(self.text, path, item, after=after, default=default)
         try:
             self.manifest = kernels_yaml.parse_manifest(text, root=self.path.parent, filename=self.path.name)
         except ManifestError as error:

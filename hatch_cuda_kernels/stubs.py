@@ -14,9 +14,10 @@ from hatch_cuda_kernels.store import find_rule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from hatch_cuda_kernels.execution_space import Declared
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.store import BuiltModule
+    from hatch_cuda_kernels.store import BuiltModule, LaunchRule
 
 #: Words of 64-bit integer types. A type spelled otherwise (a template's T, a typedef) may be a pointer.
 _INTEGER_WORDS: Final = frozenset(
@@ -44,31 +45,26 @@ class _StubSignature(NamedTuple):
     """Whether such a call takes arguments by name: the source's names are Python's too."""
 
 
-class _SignatureReader:
-    def __init__(self, built: BuiltModule) -> None:
-        self._declared = built.sources.declared
-        self._rules = built.launch
-
-    def read(self, symbol: Symbol) -> _StubSignature:
-        """Return a kernel's signature. Parameters whose names the source does not show are ``arg0`` and so on."""
-        name = base_name(plain_name(symbol.name) or symbol.name)
-        merged = self._declared.parameters(name, len(symbol.params))
-        parameters = merged or (DeclaredParameter("", ""),) * len(symbol.params)
-        names = python_names([parameter.name for parameter in parameters])
-        known = symbol.types or [parameter.type for parameter in parameters]
-        types = map(_python_type, symbol.params, known)
-        spelled = [
-            f"{parameter.type or told or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
-            for parameter, told, kind in zip(parameters, known, symbol.params, strict=True)
-        ]
-        rule = find_rule(self._rules, symbol.name)
-        return _StubSignature(
-            name,
-            params=tuple(zip(names, types, strict=True)),
-            declared=f"{name}({', '.join(spelled)})",
-            rule=str(rule or ""),
-            by_name=rule is not None and rule.names == tuple(names),
-        )
+def _signature(symbol: Symbol, declared: Declared, rules: Sequence[LaunchRule]) -> _StubSignature:
+    """Return a kernel's signature. Parameters whose names the source does not show are ``arg0`` and so on."""
+    name = base_name(plain_name(symbol.name) or symbol.name)
+    merged = declared.parameters(name, len(symbol.params))
+    parameters = merged or (DeclaredParameter("", ""),) * len(symbol.params)
+    names = python_names([parameter.name for parameter in parameters])
+    known = symbol.types or [parameter.type for parameter in parameters]
+    types = map(_python_type, symbol.params, known)
+    spelled = [
+        f"{parameter.type or told or _WORDS.get(kind, kind)} {parameter.name}".rstrip()
+        for parameter, told, kind in zip(parameters, known, symbol.params, strict=True)
+    ]
+    rule = find_rule(rules, symbol.name)
+    return _StubSignature(
+        name,
+        params=tuple(zip(names, types, strict=True)),
+        declared=f"{name}({', '.join(spelled)})",
+        rule=str(rule or ""),
+        by_name=rule is not None and rule.names == tuple(names),
+    )
 
 
 def _python_type(kind: str, declared: str) -> str:
@@ -149,13 +145,12 @@ def _render_stubs(manifest: Manifest, modules: Sequence[BuiltModule]) -> str:
     parts.append("class KernelStore(Store):\n" + "\n".join(_members(uses, modules)) + "\n")
     parts.append("store: KernelStore\n")
     body = "\n".join(parts)
-    return "\n".join([_HEAD.format(manifest=manifest.path.name), *_imports(body), body])
-
-
-def _imports(body: str) -> Iterator[str]:
     words = set(re.findall(r"\w+", body))
-    for module, names in _IMPORTS.items():
-        yield f"from {module} import {', '.join(name for name in names if name in words)}\n"
+    imports = (
+        f"from {module} import {', '.join(name for name in names if name in words)}\n"
+        for module, names in _IMPORTS.items()
+    )
+    return "\n".join([_HEAD.format(manifest=manifest.path.name), *imports, body])
 
 
 def _uses(modules: Sequence[BuiltModule]) -> list[_StubUse]:
@@ -163,10 +158,9 @@ def _uses(modules: Sequence[BuiltModule]) -> list[_StubUse]:
     groups: dict[tuple[_StubSignature, str], list[str]] = {}
     homes: dict[str, set[str]] = {}
     for built in modules:
-        reader = _SignatureReader(built)
+        module, declared = listed_module(built.name), built.sources.declared
         for symbol in built.kernels:
-            module = listed_module(built.name)
-            groups.setdefault((reader.read(symbol), module), []).append(symbol.name)
+            groups.setdefault((_signature(symbol, declared, built.launch), module), []).append(symbol.name)
             homes.setdefault(symbol.name, set()).add(module)
     launches = _launch_names({signature for signature, _ in groups})
     return [
@@ -251,15 +245,11 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
                 names = expand(pattern["pattern"], pattern["matrix"])
                 kernels = {types.get((built.name, name), "Kernel") for name in names}
                 found.setdefault((base_name(pattern["pattern"]), _arguments(pattern)), set()).update(kernels)
-    return [
-        _function(
-            "def instantiate",
-            f"template: {_literal([template])}",
-            arguments,
-            kernels.pop() if len(kernels) == 1 else "Kernel",
-        )
-        for (template, arguments), kernels in sorted(found.items())
-    ]
+    functions = []
+    for (template, arguments), kernels in sorted(found.items()):
+        result = kernels.pop() if len(kernels) == 1 else "Kernel"
+        functions.append(_function("def instantiate", f"template: {_literal([template])}", arguments, result))
+    return functions
 
 
 def _arguments(pattern: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
 from hatch_cuda_kernels.compiler.toolchain import current_toolchain
@@ -118,26 +118,15 @@ def _refusals(recipe: Recipe, wanted: _Kinds, front_end: str) -> Iterator[str]:
     yield from (f"{ptx} {_FROM_LTO_IR}: {conflict}" for conflict in option_conflicts(recipe.with_lto().options))
 
 
-class _FrontEnd(NamedTuple):
-    """How a module's images are made. Every architecture is real, with the kinds of its images."""
+def _lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> tuple[_Kinds, _Kinds, SmArch | None]:
+    """Return the kinds of image that NVRTC compiles, and those that are finished from a shared run, by architecture.
 
-    compiled: _Kinds
-    """What NVRTC compiles. The shared run's kinds include what the others start from."""
-    shared: SmArch | None
-    """The architecture of the shared front-end run; None where nothing is shared."""
-    finished: _Kinds
-    """What is finished from the shared run."""
-
-    def is_assembled(self, arch: SmArch) -> bool:
-        """Return whether NVRTC assembles what it compiles. If it only makes PTX for other jobs, they assemble it."""
-        return arch != self.shared or self.compiled[arch] != ("ptx",)
-
-
-def _lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> _FrontEnd:
-    """Return how the images of these architectures are made. Raises InputError if no run can serve them all."""
+    With them comes the architecture of the shared run, if any, whose kinds include what the others start from. Raises
+    InputError if no run can serve them all.
+    """
     wanted = _wanted_kinds(arches, lto=lto)
     if front_end == "per-arch":
-        return _FrontEnd(wanted, None, {})
+        return wanted, {}, None
     if front_end == "ptx" and lto:
         raise InputError("front_end: ptx starts from PTX, and lto: true makes none; write front_end: lto")
     start: Kind = "ltoir" if front_end == "lto" else "ptx"
@@ -146,13 +135,13 @@ def _lay_out(arches: Iterable[SmArch], *, front_end: str, lto: bool) -> _FrontEn
     finished = {arch: wanted[arch] for arch in rest if arch != shared}
     compiled = {arch: kinds for arch, kinds in wanted.items() if arch not in finished}
     if not finished:
-        return _FrontEnd(compiled, None, {})
+        return compiled, {}, None
     own = tuple(kind for kind in wanted[shared] if kind != start)
     if own and front_end == "ptx":  # as for the others: without the variables that nobody uses
         finished = {shared: own, **finished}
         own = ()
     compiled[shared] = (*own, start)
-    return _FrontEnd(compiled, shared, finished)
+    return compiled, finished, shared
 
 
 def lay_out_jobs(
@@ -168,19 +157,16 @@ def lay_out_jobs(
         raise InputError("; ".join(conflicts))
     if recipe.is_linked:
         return _lay_out_links(recipe, sources, arches, front_end)
-    found = _lay_out(arches, front_end=front_end, lto=recipe.options.lto)
+    compiled, finished, shared = _lay_out(arches, front_end=front_end, lto=recipe.options.lto)
     route = route_of(recipe, front_end, sources)
     recipe = recipe.with_lto() if front_end == "lto" else recipe
     (unit,) = recipe.units(sources)
-    compiles = {
-        arch: recipe.compile_job(unit, arch, kinds, finisher=route.finisher, assembled=found.is_assembled(arch))
-        for arch, kinds in found.compiled.items()
-    }
-    finishing = (
-        FinishJob(fronts=(compiles[found.shared],), arch=arch, kinds=kinds)
-        for arch, kinds in found.finished.items()
-        if found.shared is not None
-    )
+    compiles = {}
+    for arch, kinds in compiled.items():
+        assembled = arch != shared or kinds != ("ptx",)  # else those do it that finish the PTX
+        compiles[arch] = recipe.compile_job(unit, arch, kinds, finisher=route.finisher, assembled=assembled)
+    fronts = () if shared is None else (compiles[shared],)
+    finishing = (FinishJob(fronts=fronts, arch=arch, kinds=kinds) for arch, kinds in finished.items())
     return tuple(compiles.values()), tuple(finishing)
 
 
