@@ -1,4 +1,4 @@
-"""Generated stubs: a ``.pyi`` that tells editors and type checkers a store's kernels and their arguments."""
+"""Generated stubs: a ``.pyi`` with a store's kernels and their arguments, for editors and type checkers."""
 
 from __future__ import annotations
 

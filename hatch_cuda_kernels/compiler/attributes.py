@@ -35,7 +35,7 @@ _NUMBERS: Final = {"1866": "unattached_attribute", "1835": "wrong_entity_for_att
     "1097": "unrecognized_attribute",
     "161": "unrecognized_pragma",
 }
-#: A warning that is off anyhow, in place of one that must not be.
+#: A warning that is off by default; it replaces one that must stay on.
 _ALWAYS_OFF: Final = "47"
 _HIDING: Final = re.compile(r"(\bnv_diag_(?:suppress|remark)\b[ \t=]*)([\w, \t]+)")
 _HIDDEN: Final = re.compile("|".join(rf"\b{word}\b" for pair in _NUMBERS.items() for word in pair))
@@ -232,7 +232,7 @@ class _Texts:
         return texts is not None and all(not text or "attribute" in text or "__align__" in text for text in texts)
 
     def popped(self, place: _Surroundings) -> list[str]:
-        """Return the macros whose values a pragma would bring back, by itself or by the macro that it stands in."""
+        """Return the macros that a pragma restores, whether it stands in the source or in a macro."""
         found = _POP.findall(place.line)
         return found or [name for text in self.reached(place.word) for name in _POP.findall(text)]
 

@@ -1,6 +1,6 @@
 """What a failed compile says: each error once, at its place, with the line to add or the change to make.
 
-Often the message alone does not tell what to do: NVRTC knows no host, and few headers.
+Messages alone often do not say what to do: NVRTC knows few headers, and nothing of the host.
 """
 
 from __future__ import annotations

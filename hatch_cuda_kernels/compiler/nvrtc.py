@@ -313,10 +313,10 @@ def found_kernels(
     kernels = []
     for name, symbol in (*named, *((name, symbol) for symbol, name in others.items())):
         params = ptx.entries[symbol]
-        told = answers.get(name) or function_parameters(symbol) or plain.get(symbol) or ()
+        types = answers.get(name) or function_parameters(symbol) or plain.get(symbol) or ()
         called = declared.parameters(base_name(plain_name(name) or name), len(params))
         names = tuple(parameter.name for parameter in called)
         kernels.append(
-            Symbol(name, symbol, params, told if sizes_agree(params, told) else (), names if any(names) else ())
+            Symbol(name, symbol, params, types if sizes_agree(params, types) else (), names if any(names) else ())
         )
     return tuple(kernels)

@@ -258,8 +258,8 @@ class Beginning:
         if guard == "":
             return not any(text.name == header.name for text in reading)
         texts = (text for name, text in self._memory.items() if f'"{name}"' != header.name)
-        told = guard.startswith("_") or guard in self._defined
-        return guard == ONCE or not (told or any(guard in words_of(text) for text in (self._source, *texts)))
+        defined = guard.startswith("_") or guard in self._defined
+        return guard == ONCE or not (defined or any(guard in words_of(text) for text in (self._source, *texts)))
 
     def _find(self, spelling: str, folder: str) -> _Header | None:
         """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""

@@ -310,7 +310,7 @@ _WITH_MACROS: Final = _with_macros(table("options", _OPTIONS))
 _MODULE: Final[Table] = {
     "source": Key(
         SOURCE,
-        'CUDA C++ file; every extern "C" kernel in it is found by itself. With a * here and in the name of the module,'
+        'CUDA C++ file; every extern "C" kernel in it is found. With a * here and in the name of the module,'
         " each file is one.",
         "name the file to compile, or list several under sources",
         instead="sources",

@@ -60,7 +60,7 @@ class Module:
     entry: str
     """The name in the manifest: the module's own, or one with a ``*``, of several modules."""
     sources: tuple[str, ...]
-    """If there are several, each is compiled by itself, and they are linked."""
+    """Several sources are compiled separately, and linked."""
     libraries: tuple[str, ...]
     """What else is linked: ``cudadevrt``, or files."""
     kernels: tuple[Named, ...]
@@ -123,7 +123,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A whole manifest, valid as far as can be told without a compiler."""
+    """A whole manifest, as valid as it can be without asking a compiler."""
 
     path: Path
     root: Path

@@ -100,7 +100,7 @@ _DEEPEST: Final = 32
 #: How many values aliases may add to what is written; a manifest needs few, a "billion laughs" file needs 10**9.
 _MOST_COPIED: Final = 100_000
 
-#: Commas and the brackets of C++, as far as they can be told: ``a<b``, but not ``a < b``, ``a<<b`` or ``a->b``.
+#: Commas and the brackets of C++, as far as text shows them: ``a<b``, but not ``a < b``, ``a<<b`` or ``a->b``.
 _PUNCTUATION: Final = re.compile(r"[,(\[{}\])]|(?<=\w)<(?![<=])|(?<!-)>(?=\s*(?:$|[>*&:,()\]}]|const\b))")
 _OPENER: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 #: People write no longer text between brackets.

@@ -190,7 +190,7 @@ class ModuleIndex(NamedTuple):
 
     @property
     def outer_headers(self) -> str:
-        """Text that tells what the build took from outside the project: of the toolkit and of standard headers."""
+        """What the build took from outside the project, as text: toolkit headers and standard headers."""
         return f"{self.toolkit_headers}; {self.standard}"
 
     @property
@@ -255,7 +255,7 @@ class ModuleIndex(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Where an image's bytes are if it has no file of its own: in a pack, or in the file of an identical image."""
+    """Where an image is if not in a file by its name: in a pack, or in the file of an identical image."""
 
     file: str
     """Relative to the store's folder, posix."""

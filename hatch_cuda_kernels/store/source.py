@@ -98,7 +98,7 @@ class ModuleSource:
 
     @property
     def scope(self) -> str:
-        """Text that tells this module from every other, of this store and of others."""
+        """A unique name of the module among all stores."""
         return str(self._reader.folder / self._index.module)
 
     def device_arch(self, capability: tuple[int, int]) -> SmArch:

@@ -213,7 +213,7 @@ _SPILL: Final = 1
 _WORD: Final = struct.Struct("<Q")
 #: From sm_70 on an instruction has 128 bits.
 _FIRST_128_BIT: Final = 70
-#: Operation codes of LDL and STL. The bits above them tell the operands' form.
+#: Operation codes of LDL and STL. The bits above them give the form of the operands.
 _LOAD_128, _STORE_128 = 0x183, 0x187
 _LOAD_64, _STORE_64 = 0xEF4, 0xEF5
 #: Bytes by the three bits of an access's size: 8-bit twice (unsigned, signed), 16-bit twice, 32, 64, 128.
@@ -233,7 +233,7 @@ class KernelSection:
     spill_loads: int
     """Bytes of the instructions that spill, each counted once."""
     code: int
-    """Bytes of its own instructions, padding included."""
+    """Bytes of its instructions, padding included."""
     params: tuple[tuple[int, int], ...]
     """(offset, size) of each parameter in bytes, in order."""
     pointers: frozenset[int]
@@ -247,7 +247,7 @@ class Cubin:
     sm: int
     """Compute capability without the dot, 90 for 9.0."""
     arch: str | None
-    """The architecture with its suffix, ``sm_90a``; None where the image does not tell it."""
+    """The architecture with its suffix, ``sm_90a``; None if the image does not say."""
     kernels: dict[str, KernelSection]
     """By lowered name, sorted."""
     variables: dict[str, int]
@@ -255,7 +255,7 @@ class Cubin:
     relocatable: bool
     """Whether it still has to be linked: no driver loads it."""
     tool: str
-    """The version of the assembler, ``13.0.88``; empty where the image does not tell it."""
+    """The version of the assembler, ``13.0.88``; empty if the image does not say."""
 
     @property
     def resources(self) -> dict[str, dict[str, int]]:

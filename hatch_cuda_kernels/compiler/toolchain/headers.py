@@ -201,8 +201,8 @@ class _Scan:
             _, hidden = self._reach(hidden)
         self._contents.save()
         answered = frozenset(name for name, folder in asked if folder and self._path(name, folder) in self._states)
-        told = Asked(frozenset(name for name, _ in asked), answered)
-        return HeaderScan(digest_of_all(self._others), self._states, told)
+        names_asked = Asked(frozenset(name for name, _ in asked), answered)
+        return HeaderScan(digest_of_all(self._others), self._states, names_asked)
 
     def included(self, path: str, state: str, known: Mapping[str, str]) -> list[str]:
         """Return which of the files known a file may include; none for a folder."""

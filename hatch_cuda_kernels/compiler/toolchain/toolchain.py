@@ -57,7 +57,7 @@ class Toolchain(NamedTuple):
     cudadevrt: str = ""
     """The version of the device runtime, in the same form, that a module is linked with; its bytes enter the key."""
     standard: tuple[str, ...] | None = None
-    """Standard headers of this package that have a part, whoever asks for them; None where none of it has."""
+    """Names of this package's standard headers that the compile uses; None if it uses none of them."""
 
     @property
     def release(self) -> tuple[int, int]:
@@ -207,7 +207,7 @@ def current_toolchain() -> Toolchain:
 def installed_headers() -> OuterHeaders:
     """Return the headers outside a project that are here, of the toolchain that is here when they are first asked for.
 
-    Where there is no toolchain, the toolkit's ask for nothing.
+    Without a toolchain, the toolkit's headers ask for nothing.
     """
 
     @cache
