@@ -95,7 +95,6 @@ class LinkInput(NamedTuple):
     data: bytes
     kind: Kind | LibraryKind
     name: str
-    """What messages call it."""
 
 
 def link(
@@ -318,7 +317,7 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
         faults.append(f"PTX is linked from LTO-IR, and a library has none; {fix}")
     undefined, repeated = undefined_symbols(error.log), _REPEATED.findall(error.log)
     if undefined or repeated:
-        linkage = {unit.name: _linkage(unit, error) for unit in units}
+        linkage = {unit.name: _linkage_of(unit, error) for unit in units}
         faults += _repeats(linkage) if repeated else []
         for symbol in undefined:
             users = [source for source, symbols in linkage.items() if symbol in symbols.undefined] or ["a library"]
@@ -353,14 +352,13 @@ def _undefined_fix(symbol: str) -> str:
     return "list the source that defines it under 'sources:', or the library that has it under 'libraries:'"
 
 
-def _linkage(unit: LinkInput, error: CompileError) -> Linkage:
-    """Return a unit's symbols; LTO-IR shows them once it is PTX."""
+def _linkage_of(unit: LinkInput, error: CompileError) -> Linkage:
     if unit.kind == "object":
         return linkage_of_object(unit.data)
     from hatch_cuda_kernels.options import NvrtcOptions
 
-    arch = SmArch.parse(error.arch)
-    try:
+    try:  # LTO-IR shows its symbols once it is PTX
+        arch = SmArch.parse(error.arch)
         ptx = link(unit, arch=arch, options=NvrtcOptions(), name=error.module, to_ptx=True).image
     except CompileError:
         return Linkage(frozenset(), frozenset())

@@ -198,7 +198,6 @@ class FinishInput(NamedTuple):
     globals: tuple[Symbol, ...]
     ptx_isa: tuple[int, int]
     log: str = ""
-    """Its compiler's warnings."""
 
     @classmethod
     def of(cls, image: bytes, known: Compiled | Entry) -> FinishInput:
@@ -219,7 +218,6 @@ class FinishJob:
     """Real; its virtual form is the ``ptx`` that nvJitLink writes from LTO-IR."""
     kinds: tuple[Kind, ...]
     libraries: tuple[DeviceLibrary, ...] = ()
-    """What is linked besides."""
     inputs: tuple[FinishInput, ...] = ()
 
     def starting_from(self, inputs: Sequence[FinishInput]) -> FinishJob:
@@ -359,7 +357,6 @@ class Recipe:
     names: tuple[str, ...] = ()
     """Name expressions of kernels."""
     globals: tuple[str, ...] = ()
-    """Device variables the host sets."""
     headers: tuple[str, ...] = ()
     """Globs of headers that computed includes may name."""
     libraries: tuple[str, ...] = ()

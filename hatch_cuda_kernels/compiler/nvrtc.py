@@ -164,7 +164,12 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
             _check_use(job, images["ptx"].decode(), relocatable)
     except NvrtcError as error:
         raise CompileError(job.module, str(job.arch), str(error)) from error
-    _check_names(job, ptx, lowered)
+    # A status of success does not prove that what was asked for is there; a unit's variables may be another unit's.
+    absent = [name for name in job.names if lowered[name] not in ptx.entries]
+    absent += [f"&{name}" for name in job.globals if not job.is_unit and lowered[f"&{name}"] not in ptx.variables]
+    if absent:
+        message = f"not in the image: {', '.join(absent)}"
+        raise CompileError(job.module, str(job.arch), message, bad_names=absent)
     return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
 
 
@@ -241,16 +246,6 @@ def _images(
     else:
         cubin = without_times(output(program, "CUBIN"))
     return {"ptx": ptx.encode(), "cubin": cubin}, read_ptx(ptx), log
-
-
-def _check_names(job: CompileJob, ptx: Ptx, lowered: dict[str, str]) -> None:
-    """Raise CompileError when a named kernel is not an entry point: a status of success does not prove it."""
-    absent = tuple(name for name in job.names if lowered[name] not in ptx.entries)
-    if not job.is_unit:  # whose variables another one may define
-        absent += tuple(f"&{name}" for name in job.globals if lowered[f"&{name}"] not in ptx.variables)
-    if absent:
-        message = f"not in the image: {', '.join(absent)}"
-        raise CompileError(job.module, str(job.arch), message, bad_names=absent)
 
 
 def _readable(log: str, job: CompileJob) -> str:

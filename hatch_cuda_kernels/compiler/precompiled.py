@@ -300,9 +300,7 @@ class Given(NamedTuple):
 
     flags: tuple[str, ...]
     headers: tuple[tuple[str, str], ...] = ()
-    """(in-memory name, text)"""
     text: str = ""
-    """What comes before the source."""
 
 
 class _Precompiled(NamedTuple):

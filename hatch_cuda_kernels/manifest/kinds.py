@@ -431,12 +431,6 @@ def _first_release(arch: SmArch) -> _Release | None:
     return cuda_release_for_arch(arch, major=12) or cuda_release_for_arch(arch, major=13)
 
 
-def _every_arch() -> list[str]:
-    plain = {arch for release in (_LAST_12, _NEWEST) for arch in known_archs(release)}
-    archs = (SmArch(arch.major, arch.minor, suffix) for arch in sorted(plain) for suffix in ("", "a", "f"))
-    return [str(spelled) for arch in archs if _first_release(arch) for spelled in (arch, arch.as_virtual)]
-
-
 def _arch(_: Spot, written: str) -> SmArch | str:
     if written in _WORDS:
         return written
@@ -445,9 +439,10 @@ def _arch(_: Spot, written: str) -> SmArch | str:
     except ValueError:
         arch = None
     if arch is None or _first_release(arch) is None:
-        advice = suggest(
-            written, (*_every_arch(), *_WORDS), "; write it like sm_90, compute_90, all, all-major or native"
-        )
+        plain = sorted({arch for release in (_LAST_12, _NEWEST) for arch in known_archs(release)})
+        forms = (SmArch(one.major, one.minor, suffix) for one in plain for suffix in ("", "a", "f"))
+        known = [str(form) for one in forms if _first_release(one) for form in (one, one.as_virtual)]
+        advice = suggest(written, (*known, *_WORDS), "; write it like sm_90, compute_90, all, all-major or native")
         raise RefusedError(f"unknown architecture {shorten(written)}{advice}")
     return arch
 
@@ -480,11 +475,19 @@ class Scope(NamedTuple):
 
     def check(self, items: Iterable[Item], *, stated: bool) -> None:
         """Note a problem for each architecture the release does not know; ``stated`` is whether the user chose that."""
+        name, last = f"CUDA {version_text(self.release)}" if stated else "CUDA 13", version_text(_LAST_12)
         for item in items:
             for arch in self._meaning(item.value):
                 first = cuda_release_for_arch(arch, major=self.release[0])
-                if first is None or first > self.release:
-                    item.spot.report(_release_refusal(arch, self.release if stated else None))
+                if first is not None and first <= self.release:
+                    continue
+                known = first or _first_release(arch)
+                problem = f"{name} does not know '{arch}'; {last} does, so write cuda: \"{last}\""
+                if known is None:
+                    problem = f"no known CUDA release compiles '{arch}'; list architectures instead"
+                elif cuda_release_for_arch(arch, major=13):
+                    problem = f"{name} does not know '{arch}'; the first release that does is {version_text(known)}"
+                item.spot.report(problem)
 
     def _meaning(self, value: SmArch | str) -> tuple[SmArch, ...]:
         if isinstance(value, SmArch):
@@ -509,13 +512,3 @@ def make_scope(items: SequenceOf[Item], release: _Release | None, native: Native
     listed = (*machine, *(item.value for item in items if isinstance(item.value, SmArch)))
     oldest = max((cuda_release_for_arch(arch, major=13) or _FIRST_13 for arch in listed), default=_FIRST_13)
     return Scope(release or oldest, machine)
-
-
-def _release_refusal(arch: SmArch, stated: _Release | None) -> str:
-    name = f"CUDA {version_text(stated)}" if stated else "CUDA 13"
-    first = cuda_release_for_arch(arch, major=stated[0] if stated else 13) or _first_release(arch)
-    if first is None:
-        return f"no known CUDA release compiles '{arch}'; list architectures instead"
-    if cuda_release_for_arch(arch, major=13):
-        return f"{name} does not know '{arch}'; the first release that does is {version_text(first)}"
-    return f"{name} does not know '{arch}'; {version_text(_LAST_12)} does, so write cuda: \"{version_text(_LAST_12)}\""

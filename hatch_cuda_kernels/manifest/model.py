@@ -49,7 +49,6 @@ class StatedRule(NamedTuple):
     """Without the names of parameters, which are read from the sources."""
     where: str
     places: dict[str, str]
-    """The places of its expressions, by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +83,7 @@ class Module:
     """``auto``, ``none`` or ``solid``."""
     patterns: tuple[Pattern, ...]
     launch: tuple[StatedRule, ...]
-    """How kernels are launched without brackets."""
     where: str
-    """The module's place, as problems name it."""
 
     @property
     def recipe(self) -> Recipe:
@@ -129,7 +126,6 @@ class Manifest:
     root: Path
     """The folder all its paths are relative to."""
     cuda: tuple[int, int] | None
-    """The toolkit release stated."""
     release: tuple[int, int]
     """The toolkit release to compile with: the stated one, or the oldest 13.x that knows every architecture listed."""
     modules: tuple[Module, ...]

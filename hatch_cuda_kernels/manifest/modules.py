@@ -163,17 +163,12 @@ def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object]
     elif "*" not in entry:
         yield entry, item.value | {"entry": entry}
     else:
-        yield from _modules_of_files(entry, item, source)
-
-
-def _modules_of_files(entry: str, item: Item, source: str) -> Iterator[tuple[str, dict[str, object]]]:
-    before, after = source.split("*")
-    files = item.spot.reading.files
-    for path, share in _share_instances(item.value, tuple(files.glob(source)), files):
-        name = entry.replace("*", path[len(before) : len(path) - len(after)])
-        if _NAME.fullmatch(name):
-            yield name, item.value | share | {"source": path, "entry": entry}
-        else:
-            item.spot.report(
-                f"{path} would be the module {name!r}, which is not a module name (letters, digits, _ and -); rename it"
-            )
+        before, after = source.split("*")
+        files = item.spot.reading.files
+        for path, share in _share_instances(item.value, tuple(files.glob(source)), files):
+            name = entry.replace("*", path[len(before) : len(path) - len(after)])
+            if _NAME.fullmatch(name):
+                yield name, item.value | share | {"source": path, "entry": entry}
+            else:
+                problem = "which is not a module name (letters, digits, _ and -); rename it"
+                item.spot.report(f"{path} would be the module {name!r}, {problem}")

@@ -46,14 +46,11 @@ _STARTS: Final = {"ltoir": "LTO-IR", "object": "objects", "ptx": "PTX"}
 
 def describe_plan(plan: Sequence[PlannedModule]) -> list[str]:
     """Return the sentences about a plan's modules, each once."""
-    notes = (note for planned in plan for note in _notes(planned))
+    notes: list[str] = []
+    for planned in plan:
+        notes += [_link_note(planned), _front_end_note(planned), _standard_header_note(planned)]
+        notes += [planned.module.recipe.cut_sentence(planned.sources), _nvcc_difference_note(planned)]
     return list(dict.fromkeys(filter(None, notes)))
-
-
-def _notes(planned: PlannedModule) -> tuple[str, ...]:
-    cut = planned.module.recipe.cut_sentence(planned.sources)
-    finishing = (_link_note(planned), _front_end_note(planned))
-    return *finishing, _standard_header_note(planned), cut, _nvcc_difference_note(planned)
 
 
 def _nvcc_difference_note(planned: PlannedModule) -> str:

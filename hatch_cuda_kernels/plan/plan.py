@@ -241,7 +241,6 @@ class PlannedModule:
     finishing: tuple[FinishJob, ...] = ()
     """What is finished from one of these jobs, or linked from all of one architecture."""
     launch: tuple[LaunchRule, ...] = ()
-    """How kernels are launched without brackets."""
 
     @property
     def shares_front_end(self) -> bool:

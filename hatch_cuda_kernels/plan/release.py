@@ -21,7 +21,6 @@ from hatch_cuda_kernels.plan.plan import route_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.includes import Project
     from hatch_cuda_kernels.manifest import Manifest, Module
@@ -45,7 +44,11 @@ def check_release(manifest: Manifest) -> list[str]:
             f"the NVRTC found is {version_text(found)}",
             pip_install(*requirements(manifest)),
         )
-    _check_archs(manifest, toolchain)
+    listed = [(module.where, arch) for module in manifest.modules for arch in module.arches]
+    unknown = {arch for arch in {arch for _, arch in listed} if not supports_arch(arch, found)}
+    if unknown:
+        nvrtc = f"NVRTC {toolchain.nvrtc}"
+        raise BuildError([f"{where}: {arch} is unknown to {nvrtc}" for where, arch in listed if arch in unknown])
     ships_ptx = any(arch.virtual for module in manifest.modules for arch in module.arches)
     if manifest.cuda is None and ships_ptx and found > manifest.release:
         needs, could = version_text(found), version_text(manifest.release)
@@ -82,11 +85,3 @@ def _wrong_bindings(manifest: Manifest) -> ToolchainError:
         f'write "{own(build_extra(major))}" into build-system.requires of pyproject.toml; without build isolation, '
         f"{pip_install(*requirements(manifest))}",
     )
-
-
-def _check_archs(manifest: Manifest, found: Toolchain) -> None:
-    listed = [(module, arch) for module in manifest.modules for arch in module.arches]
-    known = {arch: supports_arch(arch, found.release) for _, arch in listed}
-    problems = [f"{one.where}: {arch} is unknown to NVRTC {found.nvrtc}" for one, arch in listed if not known[arch]]
-    if problems:
-        raise BuildError(problems)

@@ -101,7 +101,13 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
             if self.target_name == "sdist":
                 self._sdist_check.check(artifact, build_data)
             elif self.target_name == "wheel" and version != "editable":
-                self._check_wheel(artifact)
+                from hatch_cuda_kernels.plugin.layout import check_shipped
+                from hatch_cuda_kernels.store import check_wheel
+
+                check_shipped(artifact, *self._shipped, self._package)
+                limit = self._manifest().max_wheel_size
+                if limit is not None:
+                    check_wheel(artifact, limit)
         except HatchCudaKernelsError as error:
             artifact.unlink()  # nobody may upload it
             self._abort(error)
@@ -124,15 +130,6 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
         except InputError as error:
             self._abort(error)
         shutil.rmtree(store, ignore_errors=True)
-
-    def _check_wheel(self, wheel: Path) -> None:
-        from hatch_cuda_kernels.plugin.layout import check_shipped
-        from hatch_cuda_kernels.store import check_wheel
-
-        check_shipped(wheel, *self._shipped, self._package)
-        limit = self._manifest().max_wheel_size
-        if limit is not None:
-            check_wheel(wheel, limit)
 
     @cached_property
     def _scratch_folders(self) -> ExitStack:

@@ -26,7 +26,6 @@ class Selection:
 
     root: Path
     project: str
-    """The project's name."""
     config: Any
     """The wheel's configuration; hatchling is untyped."""
     selected: Mapping[str, str]
@@ -238,22 +237,18 @@ def _other_place(selection: Selection, folder: str, name: str) -> str:
     real = os.path.realpath(selection.root / folder)
     for place, source in selection.modules.items():
         tail = os.path.realpath(selection.root / source).removeprefix(real).replace(os.sep, "/")
-        if tail.startswith("/") and place.endswith(tail) and source.endswith(tail):
-            there, link = place.removesuffix(tail), source.removesuffix(tail)
-            return f"the wheel has {folder} as {there}" + (
-                _rename_advice(there, folder, name) if link == folder else f": {_link_advice(folder, link)}"
-            )
+        if not (tail.startswith("/") and place.endswith(tail) and source.endswith(tail)):
+            continue
+        there, link = place.removesuffix(tail), source.removesuffix(tail)
+        where, dotted = f"the wheel has {folder} as {there}", name.replace("/", ".")
+        if link != folder:
+            return f"{where}: {_link_advice(folder, link)}"
+        if not all(part.isidentifier() for part in there.split("/")):
+            return f"{where}, which Python cannot import; rename the folder, to {plain(there)} for example"
+        entry = f'packages = ["{_package_entry(folder, name)}"] in [{_WHEEL}]'
+        other = f", or ship {dotted} with {entry}" if "/" in name else ""
+        return f'{where}; {_NAME_IT}, package = "{there.replace("/", ".")}"{other}'
     return ""
-
-
-def _rename_advice(there: str, folder: str, name: str) -> str:
-    if not all(part.isidentifier() for part in there.split("/")):
-        return f", which Python cannot import; rename the folder, to {plain(there)} for example"
-    dotted = name.replace("/", ".")
-    other = (
-        f', or ship {dotted} with packages = ["{_package_entry(folder, name)}"] in [{_WHEEL}]' if "/" in name else ""
-    )
-    return f'; {_NAME_IT}, package = "{there.replace("/", ".")}"{other}'
 
 
 def _link_advice(folder: str, link: str) -> str:

@@ -31,7 +31,6 @@ class SdistCheck:
     builder: Any
     """The sdist's; hatchling is untyped."""
     wheel_builder: Callable[[Path], Any]
-    """Returns a builder of wheels for a folder."""
     needed: tuple[str, ...]
     """Files that a wheel is built from besides its modules, relative to the project's folder, posix."""
     package: Package | None

@@ -137,15 +137,14 @@ def list_contents(reader: StoreReader) -> dict[str, Any]:
 
 
 def _contents_of(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "kernels": {},
-        "images": list(_images(reader, index)),
-        "toolchain": index.toolchain,
-        "source_sha256": index.source_sha256,
-    }
-    if index.is_linked:
-        data |= {"sources": list(index.sources), "libraries": dict(index.libraries)}
+    details, images = reader.details(index.module), []
+    for image in index.images:
+        shown = image.to_json()
+        shown |= {"resources": details.resources[image.file]} if image.file in details.resources else {}
+        images.append(shown | ({"lowered": details.lowered.get(image.file, {})} if image.renames else {}))
     changes, sentence = ModuleSource(reader, index.module).host_code()
+    data = {"kernels": {}, "images": images, "toolchain": index.toolchain, "source_sha256": index.source_sha256}
+    data |= {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
     data |= {"changes": [found._asdict() for found in changes]} if changes else {}
     return data | ({"notes": [sentence]} if sentence else {})
 
@@ -157,17 +156,6 @@ def _signature(line: KernelLine) -> dict[str, Any]:
     if line.names:
         data["names"] = list(line.names)
     return data
-
-
-def _images(reader: StoreReader, index: ModuleIndex) -> Iterator[dict[str, Any]]:
-    details = reader.details(index.module)
-    for image in index.images:
-        data = image.to_json()
-        if image.file in details.resources:
-            data["resources"] = details.resources[image.file]
-        if image.renames:
-            data["lowered"] = details.lowered.get(image.file, {})
-        yield data
 
 
 def extract_images(reader: StoreReader, folder: str | Path) -> list[Path]:

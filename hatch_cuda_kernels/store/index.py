@@ -118,7 +118,6 @@ class UnitRecord(NamedTuple):
     """One source of a module."""
 
     source: str
-    """Its project-relative path."""
     sha256: str
     """Digest of the source and its header closure as NVRTC saw them."""
     asked: tuple[str, ...] = ()
@@ -159,7 +158,6 @@ class ModuleIndex(NamedTuple):
     options: dict[str, Any]
     """What ``canonical_options`` gives."""
     globals: tuple[str, ...]
-    """Device variables the host sets."""
     patterns: tuple[dict[str, Any], ...]
     """Declared instance patterns and their matrix, for ``store.instantiate``."""
     toolchain: dict[str, str]

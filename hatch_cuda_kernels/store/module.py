@@ -34,16 +34,13 @@ class BuiltModule:
     sources: SourceSet
     units: tuple[Unit, ...]
     libraries: tuple[DeviceLibrary, ...]
-    """What is linked to the units."""
     toolchain: Toolchain
     """What of the toolchain has a part in the images."""
     front_end: str
     packing: str
     patterns: tuple[dict[str, Any], ...]
     launch: tuple[LaunchRule, ...]
-    """How kernels are launched without brackets."""
     where: str
-    """Start of a message about the module."""
     entries: tuple[Entry, ...]
     """The images, ascending by architecture, called what the recipe calls them."""
 

@@ -243,21 +243,13 @@ class StoreReader:
             raise StoreError(str(path), f"cannot read the standard headers: {error}") from error
         return headers
 
-    @cached_property
-    def _kernels(self) -> mmap.mmap | bytes:
-        path = self.folder / KERNELS_FILE
-        try:
-            with path.open("rb") as file:
-                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:  # an empty file cannot be mapped
-            return b""
-        except OSError as error:
-            raise StoreError(str(path), f"cannot read: {error}") from error
-
     def _lines_from(self, start: bytes, prefix: bytes) -> Iterator[KernelLine]:
         """Yield the lines from the first that is not below ``start``, as long as they begin with ``prefix``."""
-        text = self._kernels
-        at = _bisect_lines(text, start)
+        text, at, high = self._kernels, 0, len(self._kernels)
+        while at < high:  # lines are sorted, and each ends
+            begin = text.rfind(b"\n", at, (at + high) // 2) + 1 or at
+            end = text.find(b"\n", begin) + 1 or len(text)
+            at, high = (end, high) if text[begin : end - 1] < start else (at, begin)
         while at < len(text):
             end = text.find(b"\n", at)
             if end < 0:
@@ -271,24 +263,23 @@ class StoreReader:
                 raise StoreError(str(self.folder / KERNELS_FILE), f"damaged line {line!r}") from error
             at = end + 1
 
+    @cached_property
+    def _kernels(self) -> mmap.mmap | bytes:
+        path = self.folder / KERNELS_FILE
+        try:
+            with path.open("rb") as file:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file cannot be mapped
+            return b""
+        except OSError as error:
+            raise StoreError(str(path), f"cannot read: {error}") from error
+
 
 def _read_json(path: Path, parse: Callable[[Any], T]) -> T:
     try:
         return parse(json.loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         raise StoreError(str(path), f"cannot read the index: {error}") from error
-
-
-def _bisect_lines(text: mmap.mmap | bytes, wanted: bytes) -> int:
-    low, high = 0, len(text)
-    while low < high:
-        start = text.rfind(b"\n", low, (low + high) // 2) + 1 or low
-        end = text.find(b"\n", start) + 1 or len(text)
-        if text[start : end - 1] < wanted:
-            low = end
-        else:
-            high = start
-    return low
 
 
 def unpack_block(block: bytes, size: int) -> bytes:

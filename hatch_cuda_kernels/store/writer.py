@@ -278,20 +278,15 @@ def _write(files: Mapping[str, bytes], out: Path) -> None:
             (staged / place).mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             (staged / name).write_bytes(data)
-        _replace(staged, out, aside=folder / "old")
-
-
-def _replace(staged: Path, out: Path, *, aside: Path) -> None:
-    """Put the staged folder in place. A folder cannot be renamed over another, so the old one steps aside first."""
-    if not out.exists():
-        staged.rename(out)
-        return
-    out.rename(aside)
-    try:
-        staged.rename(out)
-    except BaseException:
-        aside.rename(out)
-        raise
+        if not out.exists():
+            staged.rename(out)
+            return
+        aside = out.rename(folder / "old")  # a folder cannot be renamed over another
+        try:
+            staged.rename(out)
+        except BaseException:
+            aside.rename(out)
+            raise
 
 
 def render_store(

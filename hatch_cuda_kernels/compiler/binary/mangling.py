@@ -105,7 +105,6 @@ class _Name(NamedTuple):
     arguments: list[str] | None = None
     """Template arguments, if it ends in them."""
     qualifiers: str = ""
-    """Of a member function."""
 
 
 class _Demangler:

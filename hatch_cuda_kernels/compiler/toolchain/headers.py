@@ -65,9 +65,7 @@ class Part(NamedTuple):
     marker: str
     """A file whose presence shows that a folder holds the part."""
     component: str
-    """Its name in a toolkit's version.json."""
     conda: str
-    """Its conda package."""
     files: tuple[str, ...]
     """Patterns of its files, but for those of the runtime's that are known by name."""
     telling: tuple[str, ...]
