@@ -39,8 +39,6 @@ except ImportError:  # Windows
 T = TypeVar("T")
 
 _CLONE_FS: Final = 0x200
-
-
 #: The first folder's descriptor; few processes have so many, and fewer processes may have no more.
 _FIRST: Final = 200
 _DESCRIPTORS: Final = "/proc/self/fd"

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.manifest.kinds import Table
 
-
 _SIZE_TEXT: Final = {"type": ["integer", "string"], "minimum": 0}
 _EXPRESSIONS: Final = ("grid", "block", "shared_mem")
 _ATTRIBUTES: Final = ("cluster", "cooperative", "pdl", "priority", "carveout")
@@ -101,8 +100,6 @@ def _placed(kind: Kind) -> Kind:
 
 _EXPRESSION: Final = Kind(lambda spot: _expression(canonical, spot), _SIZE_TEXT)
 _SIZES: Final = _placed(_up_to_three(_EXPRESSION, lambda spot: _expression(split_sizes, spot)))
-
-
 _COUNT: Final = integer(1, _MOST_THREADS)
 _CLUSTER: Final = _up_to_three(_COUNT, lambda spot: (_COUNT.read(spot),))
 LAUNCH: Final[Table] = {
@@ -115,8 +112,6 @@ LAUNCH: Final[Table] = {
     "priority": Key(integer(-1000, 1000), "As for streams: lower numbers first."),
     "carveout": Key(integer(0, 100), "Preferred part of the L1 cache that is shared memory, in percent."),
 }
-
-
 RULES: Final = map_of(table("launch", LAUNCH), keys=re.compile(r"[^\x00-\x1f\x7f]+"), key_words="a kernel's name")
 
 
@@ -181,8 +176,6 @@ def _read_size(spot: Spot) -> int:
 
 
 _SIZE: Final = Kind(_read_size, {"anyOf": _SCHEMA})
-
-
 _VERSION: Final = "{version}"
 _PARAMETERS: Final = r" *(?:[A-Za-z_][A-Za-z0-9_]* *(?:, *[A-Za-z_][A-Za-z0-9_]* *)*(?:, *\.\.\. *)?|\.\.\. *)?"
 _MACRO: Final = re.compile(rf"{IDENTIFIER.pattern}(?:\({_PARAMETERS}\))?")
@@ -223,8 +216,6 @@ _VARIABLE: Final[Table] = {
     )
 }
 _VARIABLES: Final = map_of(table("variable", _VARIABLE), keys=IDENTIFIER, key_words="a macro's name (a C identifier)")
-
-
 _DEFINE: Final = Kind(_read_define, _MACROS.schema)
 
 
@@ -283,8 +274,6 @@ _SPILL_BYTES: Final = integer(0, 999_999_999)
 _CHUNK: Final = integer(1, MOST_INSTANCES)
 _NAMES: Final = items_of(text("a C++ name"))
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
-
-
 #: The kinds of NvrtcOptions' fields, by name or else by type. A new flag of type bool needs no entry.
 _OPTION_KINDS: Final[dict[str, Kind]] = {
     "bool": BOOLEAN,
@@ -359,8 +348,6 @@ _SUPPORTS: Final[Table] = {
         "Oldest CUDA driver API the wheel must work on without JIT.",
     ),
 }
-
-
 _MODULES: Final = map_of(
     table("module", _MODULE), keys=ENTRY_NAME, key_words="a module name (letters, digits, _ and -, or a *)", least=1
 )

@@ -415,8 +415,6 @@ FOLDER: Final = text("the path of a folder", _folder, pattern=_PATH)
 HEADER: Final = text("the path of a header", _header, pattern=_PATH)
 HEADERS_GLOB: Final = text("a pattern for headers", _headers_glob, pattern=_PATH)
 STUBS: Final = text("the path of a stub (.pyi)", _stubs, pattern=rf"{_PATH}\.pyi")
-
-
 Native: TypeAlias = "Callable[[], SequenceOf[SmArch] | None]"
 _Release: TypeAlias = tuple[int, int]
 

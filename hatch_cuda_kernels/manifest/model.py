@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.store import LaunchRule, Supports
 
-
 FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
 PACKINGS: Final = ("auto", "none", "solid")
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.includes import ProjectFiles
 
-
 #: The limit for all modules together: far more than NVRTC compiles in a day, and few enough to list.
 MOST_INSTANCES: Final = 100_000
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.manifest.kinds import Native
 
-
 _MANIFEST: Final = table("manifest", MANIFEST)
 
 _Instances: TypeAlias = tuple[tuple[Named, ...], tuple[Pattern, ...]]

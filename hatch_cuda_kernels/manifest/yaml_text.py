@@ -17,7 +17,6 @@ from hatch_cuda_kernels.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
 _PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")
 _LONGEST: Final = 60

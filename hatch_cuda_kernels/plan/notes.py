@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.plan.plan import PlannedModule
     from hatch_cuda_kernels.store import Supports
 
-
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"
 #: Macros that depend on the architecture: the compiler's, and those of <nv/target>.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Package, Selection
 
-
 #: Keys that hatchling allows in every hook's table.
 _RESERVED: Final = {"dependencies", "enable-by-default", "require-runtime-dependencies", "require-runtime-features"}
 _OPTIONS: Final = {"manifest": str, "package": str, "jobs": int, "executor": str, "sbom": bool}

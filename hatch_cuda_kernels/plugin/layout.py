@@ -16,7 +16,6 @@ from hatch_cuda_kernels.store import KERNELS_FILE, STORE_FOLDER, check_replaceab
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-
 HOOK: Final = "cuda-kernels"
 
 

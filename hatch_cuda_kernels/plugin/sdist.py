@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Package
 
-
 _MOVES: Final = "{} moves {} to {}, also in sdists; it belongs under [tool.hatch.build.targets.wheel]"
 
 

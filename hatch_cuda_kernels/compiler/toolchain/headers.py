@@ -85,8 +85,6 @@ PARTS: Final = {
     "crt": Part("crt/host_config.h", "cuda_nvcc", "cuda-crt-dev", ("crt/*",), ("crt/*",)),
     "cudart": Part("cuda_runtime.h", "cuda_cudart", "cuda-cudart-dev", _GROUPS[:1], _GROUPS),
 }
-
-
 #: What brings the parts; a folder of wheels may have those of either CUDA major.
 _DISTRIBUTIONS: Final = sorted({distribution(name, major) for name in PARTS for major in (12, 13)})
 
