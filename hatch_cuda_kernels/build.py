@@ -111,8 +111,9 @@ def build_store(
         compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
         learns = partial(learn, plan, reader=reader)
         done = compile_now(missing, fresh, toolchain, cache, warn=warnings.append, learn=learns)
-        made, problems, compiled = done.entries, done.problems, compiled | done.compiled
+        made, compiled = done.entries, compiled | done.compiled
         if not done.repeats:
+            problems = done.problems
             break
         plan = make_plan(manifest, reader)
         fresh = find_fresh(plan, toolchain, cache)
