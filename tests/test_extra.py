@@ -134,6 +134,7 @@ CONFLICTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "front_end", "message"), CONFLICTS.values(), ids=CONFLICTS.keys())
 def test_options_that_would_not_reach_every_image_are_refused(make_project, options, front_end, message):
     """An option that one of the ways to an image would drop silently is an error that names both."""

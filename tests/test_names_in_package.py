@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import hatch_cuda_kernels
 
 PACKAGE = Path(hatch_cuda_kernels.__file__).parent
 
 
+@pytest.mark.slow
 def test_no_two_classes_share_a_name():
     """A name leads to one class, whichever module it stands in; leading underscores do not count."""
     places = {}

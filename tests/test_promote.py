@@ -59,6 +59,7 @@ def run(capsys, *argv):
     return status, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_what_was_compiled_is_prebuilt_after_a_promotion(example, capsys, monkeypatch):
     """A device and an instance that the package lacks are compiled, promoted, built, and then prebuilt."""
     monkeypatch.chdir(example)

@@ -19,6 +19,7 @@ from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundEr
 TEMPLATE = "template <typename T> __global__ void twice(T* y) { y[threadIdx.x] *= 2; }"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["sm_90a", "compute_90a"])
 def test_cubin_and_ptx(arch, fresh_cache):
     """Either spelling of the architecture gives either kind, with real lowered names."""
@@ -30,6 +31,7 @@ def test_cubin_and_ptx(arch, fresh_cache):
     assert cubin.lowered_names == ptx.lowered_names == {"twice<float>": "_Z5twiceIfEvPT_"}
 
 
+@pytest.mark.slow
 def test_the_cache_is_used_and_can_be_left_out(fresh_cache):
     """A second compile of the same text is a hit; use_cache=False compiles again."""
     first = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"])
@@ -39,6 +41,7 @@ def test_the_cache_is_used_and_can_be_left_out(fresh_cache):
     assert first.image == again.image == fresh.image
 
 
+@pytest.mark.slow
 def test_names_are_told_as_they_were_asked_for(fresh_cache):
     """An image that was recorded under one spelling of a name answers to each that is asked for, and to any other."""
     first = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice< int >"])
@@ -52,6 +55,7 @@ def test_names_are_told_as_they_were_asked_for(fresh_cache):
     assert again._symbol("twice < int >").lowered == lowered
 
 
+@pytest.mark.slow
 def test_what_a_cold_compile_refuses_a_warm_cache_refuses_too(fresh_cache):
     """Tokens that are not the same are not the same name, however alike they look."""
     source = "template <int N> __global__ void k(int* y) { *y = N; }"
@@ -60,6 +64,7 @@ def test_what_a_cold_compile_refuses_a_warm_cache_refuses_too(fresh_cache):
         compile_to_cubin(source, arch="sm_80", names=["k<5 --1>"])
 
 
+@pytest.mark.slow
 def test_headers_as_text_and_below_a_root(write, tmp_path, fresh_cache):
     """Headers come as text or from a project folder; an edit of either is another compile."""
     source = '#include "given.h"\n#include "found.h"\nextern "C" __global__ void k(int* y) { *y = GIVEN + FOUND; }'
@@ -73,6 +78,7 @@ def test_headers_as_text_and_below_a_root(write, tmp_path, fresh_cache):
     assert not second.cached
 
 
+@pytest.mark.slow
 def test_headers_as_text_include_each_other(write, tmp_path, fresh_cache):
     """By either spelling, in folders, and files below the root, whose edit is another compile then, too."""
     headers = {
@@ -106,6 +112,7 @@ def test_what_the_key_cannot_cover_is_refused(settings, message):
         compile_to_ptx("", **{"arch": "sm_80", **settings})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plain", "other"),
     [
@@ -191,6 +198,7 @@ def test_an_absolute_include_is_refused(write, tmp_path):
         compile_to_ptx(f'#include "{outside}"\n', arch="sm_80")
 
 
+@pytest.mark.slow
 def test_async_compiles_leave_this_thread_free(fresh_cache):
     """A Future gives the result or raises the error, while this thread goes on."""
     good = compile_async(TEMPLATE, arch="sm_80", names=["twice<double>"])
@@ -207,6 +215,7 @@ def test_an_unknown_kernel_suggests_the_others(fresh_cache):
         compiled.get_kernel("twice<float>")
 
 
+@pytest.mark.slow
 def test_a_jit_is_told_on_the_logger(example_store, fresh_cache, caplog):
     """A run-time compile says what, why, how long, and how to avoid it."""
     from hatch_cuda_kernels import open_store
@@ -220,6 +229,7 @@ def test_a_jit_is_told_on_the_logger(example_store, fresh_cache, caplog):
     assert "ship sm_75, or set HATCH_CUDA_KERNELS_JIT=0 to forbid it" in finished
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a file in place of a folder fails differently")
 def test_what_was_not_recorded_is_not_told_as_recorded(example_store, fresh_cache, caplog):
     """Where the cache cannot be written, the log says that each process compiles again."""

@@ -108,6 +108,7 @@ def test_the_declaration_is_shown(build):
     assert '"""saxpy(float* y, const float* x, unsigned int n, float a)"""' in build().read_text()
 
 
+@pytest.mark.slow
 def test_the_same_kernels_give_the_same_stub(build):
     """Architectures do not matter, nor does what a kernel's body says."""
     first = build().read_text()
@@ -249,6 +250,7 @@ def test_the_example_uses_its_stub(whole_example_store, mypy, capsys):
     assert found == {}, shown
 
 
+@pytest.mark.slow
 def test_check_tells_whether_the_stub_is_stale(build, capsys, fresh_cache):
     """Up to date after a build, out of date (status 1) when edited or missing, unknown where nothing is built."""
     stub = build()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from runpy import run_path
 
+import pytest
 from doc_blocks import ROOT
 
 FOLDER = ROOT / "benchmarks"
@@ -40,6 +41,7 @@ def test_the_command_lists_what_there_is():
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.slow
 def test_the_command_runs_one_with_its_arguments():
     """And its exit status is that of the benchmark; an unknown name is an error."""
     done = run("build", "--help")

@@ -17,6 +17,7 @@ from mixed_sources import mixed_source
 RECORD = json.loads(RECORDED.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("std", RECORD["outcomes"])
 def test_recorded_kernels_are_made(std, tmp_path):
     """Each source gives the kernels that nvcc 13.0 made of it, or is refused as nvcc refused it."""

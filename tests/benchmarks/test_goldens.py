@@ -177,6 +177,7 @@ def test_a_command_ends_at_its_limit(tmp_path):
     assert done.peak > 0
 
 
+@pytest.mark.slow
 def test_a_blind_draw_is_the_same_again(tmp_path, monkeypatch):
     """A seed draws the same sources; a repository of a list or with too few kernels is not drawn."""
     for name, files in (("x/qqone", 3), ("x/qqtwo", 2), ("mumax/3", 3), ("x/qqfew", 1)):

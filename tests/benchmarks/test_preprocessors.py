@@ -45,6 +45,7 @@ def compared(preprocessors, what, folder, *folders):
     return json.loads(given.out.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None or shutil.which("nvcc") is None, reason="needs gcc and nvcc")
 def test_the_same_reading_is_equal(preprocessors, tmp_path):
     """Branches, tokens, definitions and strings are the same for all, also where the package does not know a value."""

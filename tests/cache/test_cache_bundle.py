@@ -213,6 +213,7 @@ def test_a_bundle_cut_short(bundle, tmp_path, length):
     assert is_refused(bundle, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_anywhere(bundle, tmp_path):
     """One wrong byte in a bundle gives an error or the right entries, and never another exception or a wrong entry."""
     whole = bundle.read_bytes()

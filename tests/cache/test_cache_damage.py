@@ -58,6 +58,7 @@ def test_a_truncated_file_is_a_miss(path, name):
         assert right_or_told(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_is_found(path, name):
     """One bit flipped anywhere, in a lowered name as well as in the image, gives the right entry or none."""

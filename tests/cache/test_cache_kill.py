@@ -45,6 +45,7 @@ SCENARIOS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", slow_but(["put_first"], SCENARIOS))
 def test_killed_at_any_step(path, scenario):
     """Whatever step it dies at, the next process sees whole entries, no error and no warning, and can put its own."""

@@ -57,6 +57,7 @@ def hung(path, log):
     holder.kill()
 
 
+@pytest.mark.slow
 def test_of_many_processes_one_compiles(path, log, waiting):
     """Eight processes ask for one key at once: one makes it, and all have its bytes."""
     asking = {"path": path, "numbers": [0], "log": log, "waiting": waiting, "processes": 8}
@@ -66,6 +67,7 @@ def test_of_many_processes_one_compiles(path, log, waiting):
     assert sorted(answer["0"] for answer in made) == [False] * 7 + [True]
 
 
+@pytest.mark.slow
 def test_of_many_keys_each_is_compiled_once(path, log):
     """Six processes of two threads ask for the same ten keys in different orders: ten compiles."""
     orders = [[(start + step) % 10 for step in range(10)] for start in (0, 0, 3, 3, 7, 7)]
@@ -118,6 +120,7 @@ def test_a_holder_that_is_interrupted_releases_the_others(path):
     assert [stored.key for stored in cache._user.stored()] == [key_of(0)]
 
 
+@pytest.mark.slow
 def test_a_holder_that_is_killed_releases_the_others(path, log, waiting, hung):
     """The process that compiles is killed: one of those waiting compiles, the other uses that."""
     asking = {"path": path, "numbers": [0], "log": log, "waiting": waiting}
@@ -129,6 +132,7 @@ def test_a_holder_that_is_killed_releases_the_others(path, log, waiting, hung):
     assert log.read_text() == "0\n0\n"
 
 
+@pytest.mark.slow
 def test_a_failed_compile_fails_those_that_waited_for_it(path, log, waiting):
     """Four processes wait for a compile that fails: all raise its error, log and all, and it ran once."""
     asking = {"path": path, "log": log, "waiting": waiting, "processes": 4}

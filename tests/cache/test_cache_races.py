@@ -42,6 +42,7 @@ def run_mixed(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_writers_of_one_key(path):
     """Six processes put one key at once: all succeed, one folder is there, and no temporary is left."""
     assert run_together(*(Worker("put", path=path, numbers=[0] * 5) for _ in range(6))) == [True] * 6
@@ -50,6 +51,7 @@ def test_writers_of_one_key(path):
     assert not list((path / "v1" / "tmp").iterdir())
 
 
+@pytest.mark.slow
 def test_writers_of_many_keys_lose_none(path):
     """Four processes put 25 keys each, half of them shared: every one is there, whole, and counted once."""
     ranges = [range(start, start + 25) for start in (0, 12, 25, 37)]
@@ -60,6 +62,7 @@ def test_writers_of_many_keys_lose_none(path):
     assert cache.prune(1 << 20) == total_bytes(path)
 
 
+@pytest.mark.slow
 def test_readers_among_writers_and_evictors(path, run_mixed):
     """While two processes write above the cap and evict, two readers see no error, no warning and no wrong byte."""
     numbers = list(range(12))
@@ -74,6 +77,7 @@ def test_readers_among_writers_and_evictors(path, run_mixed):
     assert total_bytes(path) <= 5 * SIZE
 
 
+@pytest.mark.slow
 def test_writers_and_readers_among_those_who_empty_the_cache(path, run_mixed):
     """Processes that prune and clear all the time cost misses, and no process an error or a warning."""
     there = {"path": path, "numbers": list(range(8))}
@@ -87,6 +91,7 @@ def test_writers_and_readers_among_those_who_empty_the_cache(path, run_mixed):
     assert reopen(path).put(entry_of(0))
 
 
+@pytest.mark.slow
 def test_a_reader_of_an_entry_that_stays_never_misses(path, run_mixed):
     """An entry that nobody evicts is a hit each time, however much is written around it."""
     reopen(path).put(entry_of(0))

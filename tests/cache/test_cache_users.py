@@ -81,6 +81,7 @@ def test_a_link_planted_in_tmp(ground):
     assert everything(unpacked) == before
 
 
+@pytest.mark.slow
 def test_an_entry_of_another_user_in_ones_own_folder(ground):
     """A folder that was open to all for a while, and was closed again, gives nothing of what was put there."""
     path = ground / "cache"

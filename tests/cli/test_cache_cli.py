@@ -186,6 +186,7 @@ def test_clear_says_how_many(path, answer):
     assert answer("info")["entries"] == 0
 
 
+@pytest.mark.slow
 def test_clear_leaves_nothing_that_a_later_process_would_use(example_store, fresh_cache):
     """What was learnt of this machine goes with the entries; others' files stay."""
     open_store(example_store).find_image("block_sum<float, 64>", arch="sm_86", driver=(13, 0))

@@ -128,6 +128,7 @@ def test_five_mistakes_are_five_located_problems(capsys, make_project, tmp_path)
     assert (status, json.loads(out)) == (2, {"jobs": [], "problems": problems})
 
 
+@pytest.mark.slow
 def test_check_lists_the_plan_and_what_is_fresh(capsys, make_project, tmp_path, fresh_cache):
     """Before a build all images would be compiled, after it none."""
     root = make_project("{schema: 1, arches: [sm_90, compute_80], modules: {a: {source: saxpy.cu}}}")
@@ -198,6 +199,7 @@ def test_a_number_of_jobs_that_is_none(capsys, jobs):
     assert f"argument --jobs: {jobs!r} is not a number of 1 or more" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_build_json(capsys, make_project, tmp_path, fresh_cache):
     """The machine-readable build says what was compiled and where it went."""
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
@@ -275,6 +277,7 @@ def test_schema_is_a_json_schema(capsys):
     jsonschema.Draft202012Validator.check_schema(json.loads(out))
 
 
+@pytest.mark.slow
 def test_module_and_console_script_are_the_same_program():
     """``python -m hatch_cuda_kernels`` runs it, and no command is an error of usage."""
     version = subprocess.run([sys.executable, "-m", "hatch_cuda_kernels", "--version"], capture_output=True, text=True)
@@ -282,6 +285,7 @@ def test_module_and_console_script_are_the_same_program():
     assert subprocess.run([sys.executable, "-m", "hatch_cuda_kernels"], capture_output=True).returncode == 2
 
 
+@pytest.mark.slow
 def test_the_executor_flag_comes_before_the_environment(make_project, monkeypatch, capsys):
     """A flag wins over the variable; a wrong one is a usage error."""
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")

@@ -102,6 +102,7 @@ def test_what_was_meant_is_guessed(argv, error, hint, ask):
     assert len(text.splitlines()) <= 3
 
 
+@pytest.mark.slow
 def test_help_comes_at_once():
     """What takes long to import is not imported to print a page of text: compilers, YAML, a build system, CUDA."""
     code = "import sys\nfrom hatch_cuda_kernels.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"

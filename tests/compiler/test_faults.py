@@ -31,7 +31,7 @@ def kernel(body, params="float* x"):
     return f'extern "C" __global__ void k({params}) {{ {body} }}\n'
 
 
-#: Headers that take a second to compile.
+#: Headers that take long to compile.
 HEAVY = dict.fromkeys(("cooperative_groups.h", "cub/cub.cuh"), pytest.mark.slow)
 INCLUDED = {
     "__half": (kernel("*x = 1;", "__half* x"), "cuda_fp16.h"),
@@ -55,10 +55,14 @@ def test_a_name_without_its_header(source, header):
 
 
 BRINGS = [
-    pytest.param(header, [name for name in names if names[name] == header], scope, marks=HEAVY.get(header, ()))
-    for names, scope in (
-        ({**headers_in("standard", "global"), **headers_in("cuda", "device"), **headers_in("cuda", "implicit")}, ""),
-        (headers_in("standard", "std"), "std"),
+    pytest.param(header, [name for name in names if names[name] == header], scope, marks=marks or HEAVY.get(header, ()))
+    for names, scope, marks in (
+        (
+            {**headers_in("standard", "global"), **headers_in("cuda", "device"), **headers_in("cuda", "implicit")},
+            "",
+            (),
+        ),
+        (headers_in("standard", "std"), "std", pytest.mark.slow),
     )
     for header in dict.fromkeys(names.values())
 ]

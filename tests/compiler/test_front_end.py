@@ -102,6 +102,7 @@ def test_one_front_end_run_gives_every_architecture(make_project, tmp_path, fres
     assert tools == {"nvrtc": True, FINISHER[how].lower(): True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 def test_an_added_architecture_is_only_finished(make_project, tmp_path, fresh_cache, ran, how):
     """What the front-end run gave is in the disk cache, also where the wheel does not ship it."""
@@ -118,6 +119,7 @@ def test_an_added_architecture_is_only_finished(make_project, tmp_path, fresh_ca
     assert ran == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 def test_an_evicted_shared_image_is_made_again_to_finish_others_only(
     make_project, tmp_path, fresh_cache, ran, monkeypatch, how
@@ -153,6 +155,7 @@ def test_shared_builds_are_byte_identical(make_project, tmp_path, monkeypatch, s
     assert b".debug_line" in (tmp_path / "one/m/m.sm_90.cubin").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", slow_but(["{lineinfo: true}"], ["{}", "{lineinfo: true}", "{maxrregcount: 24}", "{ftz: true}"])
 )
@@ -167,6 +170,7 @@ def test_the_shared_ptx_is_the_one_of_a_whole_compile(make_project, tmp_path, mo
     assert shared["m/m.sm_90.cubin"] != own["m/m.sm_90.cubin"]
 
 
+@pytest.mark.slow
 def test_ptx_that_no_link_could_assemble_proves_nothing_later(make_project, tmp_path, fresh_cache):
     """A failed build leaves its PTX in the cache; a wheel of that PTX alone has it assembled, and fails as well."""
     source = 'extern "C" __global__ void k() { asm volatile("no.such.instruction;"); }'
@@ -201,6 +205,7 @@ def test_variables_for_nothing_are_left_out(make_project, tmp_path, options):
         assert not {"never_used", "of_another"} & found
 
 
+@pytest.mark.slow
 def test_lto_ships_ptx_of_each_virtual_architecture(make_project, tmp_path):
     """From LTO-IR, nvJitLink writes the PTX of every architecture that lists it; __CUDA_ARCH__ is the lowest one's."""
     source = 'extern "C" __global__ void shown(int* y) { *y = __CUDA_ARCH__; }'
@@ -223,6 +228,7 @@ def test_lto_ships_ptx_of_each_virtual_architecture(make_project, tmp_path):
     assert [f"{number}0" in texts["ptx", number] for number in (80, 90, 120)] == [True, True, True]
 
 
+@pytest.mark.slow
 def test_lto_option_ships_ltoir_of_a_run_of_its_own(make_project, tmp_path, fresh_cache, ran):
     """LTO-IR is not made from LTO-IR: what lists it is compiled, the rest is finished from the lowest."""
     root = make_project(
@@ -269,6 +275,7 @@ def test_options_act_on_finished_images(make_project, tmp_path, fresh_cache, slo
     assert b".debug_line" in built["lineinfo"].image
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 def test_a_failed_front_end_is_reported_once(make_project, tmp_path, fresh_cache, ran, how):
     """Nothing is finished from a failed run, the other modules are compiled, and one report says it all."""
@@ -286,6 +293,7 @@ def test_a_failed_front_end_is_reported_once(make_project, tmp_path, fresh_cache
     assert any("modules.c.kernels[0]: 'gone'" in problem for problem in caught.value.problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 def test_a_finisher_refusing_is_reported_at_the_module(make_project, tmp_path, fresh_cache, how):
     """What the assembler cannot do for one architecture fails the build, naming it."""
@@ -299,6 +307,7 @@ def test_a_finisher_refusing_is_reported_at_the_module(make_project, tmp_path, f
         build(root, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_check_says_what_is_shared(make_project, capsys, monkeypatch, tmp_path, fresh_cache):
     """The plan names the one run, what is finished from it, and the frozen macro; uses of that are located."""
     root = make_project(
@@ -328,6 +337,7 @@ def test_check_says_what_is_shared(make_project, capsys, monkeypatch, tmp_path, 
     assert all(job["fresh"] for job in data["jobs"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOWS)
 def test_such_a_store_can_be_built_again(make_project, tmp_path, fresh_cache, capsys, how):
     """The release gate shares the front end as the build did, and finds the same bytes; per-arch gives others."""
@@ -343,6 +353,7 @@ def test_such_a_store_can_be_built_again(make_project, tmp_path, fresh_cache, ca
     assert "was compiled by nvrtc" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["front_end: ptx", "instances: []"])
 def test_a_missing_ptxas_names_the_package_before_anything_is_compiled(
     make_project, tmp_path, fresh_cache, ran, monkeypatch, how

@@ -99,6 +99,7 @@ def test_nothing_hides_it(before, extra):
         compiled(f"{before}{PACKED}\n", extra=extra)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extra", "log"),
     [
@@ -132,6 +133,7 @@ def test_a_macro_that_would_come_back_is_an_error():
         compiled(by_macro)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front_end", ["per-arch", "lto", "ptx"])
 def test_on_every_route_of_a_build(front_end, write, tmp_path, fresh_cache):
     """A build fails with the project's file and line, whatever makes its images; so does a header."""
@@ -146,6 +148,7 @@ def test_on_every_route_of_a_build(front_end, write, tmp_path, fresh_cache):
         build_kernels(manifest, tmp_path, jobs=1)
 
 
+@pytest.mark.slow
 def test_where_a_cubin_is_made_of_text_at_run_time(fresh_cache):
     """A stand-alone compile, with the cache, raises it each time."""
     for _ in range(2):
@@ -187,6 +190,7 @@ def sizes(ptx):
     return {int(kernel[1]): int(kernel[2]) for kernel in found}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
 def test_every_layout_that_differs_from_nvccs_is_an_error(tmp_path):
     """Of 294 declarations with attributes, each whose size or alignment is another with nvcc is an error here."""

@@ -79,6 +79,7 @@ def test_what_debuggers_show_stays(built):
     assert variables(image.data, "cubin") > {*NEEDED, "set", "zero", "table"}
 
 
+@pytest.mark.slow
 def test_at_run_time_ptxas_has_no_part(built, fresh_cache):
     """A compile at run time gives NVRTC's own CUBIN: what it gives must not depend on whether ptxas is installed."""
     image = built("front_end: per-arch", "sm_80").find_image("k", arch="sm_90", policy="exact")

@@ -107,6 +107,7 @@ def test_an_unguarded_header_that_comes_back_ends_the_beginning(beginning):
     assert names(found) == ["cassert", "cstdint"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["once", "ifndef"])
 def test_headers_may_be_nested_deeper_than_calls(beginning, guard):
     """NVRTC and nvcc take chains of thousands."""

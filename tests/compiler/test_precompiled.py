@@ -68,6 +68,7 @@ def facts(compiled):
     return compiled.images, compiled.kernels, compiled.globals, compiled.resources, compiled.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "options"),
     [
@@ -99,6 +100,7 @@ def test_headers_that_include_each_other(tmp_path, cycles, seed):
     assert cycles(seed, tmp_path) in {"precompiled", "same", "refused"}
 
 
+@pytest.mark.slow
 def test_the_smallest_source_begins_with_what_nvrtc_puts_before_it(tmp_path, compile_begun):
     """Also a source without headers, with one that is included before it: NVRTC takes no other header before it."""
     (tmp_path / "first.h").write_text("#define LINE __LINE__\n")
@@ -109,6 +111,7 @@ def test_the_smallest_source_begins_with_what_nvrtc_puts_before_it(tmp_path, com
     assert facts(outcomes[0]) == facts(plain(job))
 
 
+@pytest.mark.slow
 def test_a_changed_header_is_never_taken_for_the_old_one(tmp_path, compile_begun):
     """NVRTC would not notice: the header's text is in memory."""
     (tmp_path / "k.cu").write_text(SOURCE)
@@ -121,6 +124,7 @@ def test_a_changed_header_is_never_taken_for_the_old_one(tmp_path, compile_begun
     assert outcomes[0].images != outcomes[1].images
 
 
+@pytest.mark.slow
 def test_an_error_is_told_as_without(tmp_path, compile_begun):
     """A source that NVRTC refuses has its own lines in the message."""
     (tmp_path / "h.h").write_text(HEADER)
@@ -133,6 +137,7 @@ def test_an_error_is_told_as_without(tmp_path, compile_begun):
     assert "k.cu:3" in str(outcome)
 
 
+@pytest.mark.slow
 def test_a_header_with_warnings_is_not_precompiled(tmp_path, compile_begun):
     """NVRTC tells what is wrong in a header where it reads it, and each compile has to say so."""
     (tmp_path / "k.cu").write_text('#include <crt/host_defines.h>\nextern "C" __global__ void k() {}\n')

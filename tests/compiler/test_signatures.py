@@ -133,6 +133,7 @@ def test_errors_are_those_of_the_source(monkeypatch, kind):
     assert asked == refusal()
 
 
+@pytest.mark.slow
 def test_the_disk_cache_keeps_them(fresh_cache):
     """An image that is taken from it tells what its compile told."""
     made, taken = (compile_to_cubin(SOURCE, arch="sm_90", headers=HEADERS) for _ in range(2))

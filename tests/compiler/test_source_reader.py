@@ -82,6 +82,7 @@ def as_read_now(root, recipes=RECIPES):
     return [outcome(read_recipe, recipe, root) for recipe in recipes]
 
 
+@pytest.mark.slow
 def test_nothing_is_read_again_where_nothing_changed(project, read):
     """From the second process on, and what is recalled is the same in every field."""
     first = remember(project)
@@ -94,6 +95,7 @@ def test_nothing_is_read_again_where_nothing_changed(project, read):
     assert first[2].changes
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_project_is_not_read_either(project, tmp_path_factory, read):
     """``python -m build`` unpacks the sdist into another folder each time."""
     first = remember(project)
@@ -103,6 +105,7 @@ def test_a_copy_of_the_project_is_not_read_either(project, tmp_path_factory, rea
     assert not read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "again"),
     [
@@ -127,6 +130,7 @@ def test_what_changed_is_read_again_and_nothing_else(project, read, changed, aga
     assert found == as_read_now(project)
 
 
+@pytest.mark.slow
 def test_other_options_and_modules_are_read(project, read):
     """A note is of modules by name, and of each as it is stated."""
     remember(project)
@@ -138,6 +142,7 @@ def test_other_options_and_modules_are_read(project, read):
     assert read == ["a"]
 
 
+@pytest.mark.slow
 def test_toolkit_code_and_damage_are_noticed(project, read, monkeypatch, fresh_cache):
     """What decides, besides the project, and a note that is not as it was written."""
     first = remember(project)
@@ -162,6 +167,7 @@ def test_toolkit_code_and_damage_are_noticed(project, read, monkeypatch, fresh_c
         assert len(read) == 4
 
 
+@pytest.mark.slow
 def test_all_code_that_reads_is_among_the_rules():
     """What another version made is not recalled. Hashing and messages decide nothing, and answers are compared."""
     seen = {Path(path) for path in rule_files()}
@@ -190,6 +196,7 @@ def loaded_by(path):
     return {file for file in files if file.is_file() and PACKAGE in file.parents}
 
 
+@pytest.mark.slow
 def test_a_package_that_is_not_in_files_remembers_nothing(project, read, monkeypatch):
     """Nobody could tell which code read."""
     monkeypatch.setattr(source_reader, "_code", lambda: "")
@@ -207,6 +214,7 @@ def test_a_note_that_would_not_be_read_is_not_written(fresh_cache):
     assert notes.read("small") == {"text": "x"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_any_history_gives_what_reading_gives(project, seed):
     """Files come, go, change, and change places; links and folders take their names."""

@@ -90,6 +90,7 @@ def outcome_of(job):
     return compiled.images, compiled.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flag", "source"), [("--restrict", "alias"), ("-Ofc=mid", "calls")])
 def test_a_flag_of_one_module_has_no_effect_on_the_next(make_job, flag, source, monkeypatch):
     """Each of these flags changes the image it is given for, and no other; NVRTC by itself would remember it."""
@@ -101,6 +102,7 @@ def test_a_flag_of_one_module_has_no_effect_on_the_next(make_job, flag, source, 
     assert not nvrtc_calls.is_tainted()
 
 
+@pytest.mark.slow
 def test_flags_that_others_gave_nvrtc_have_no_effect():
     """Where another library of the process compiled with ``--restrict``, pointers may overlap all the same."""
     code = f"SOURCE = {ALIAS!r}\n{AFTER_OTHERS}"
@@ -108,6 +110,7 @@ def test_flags_that_others_gave_nvrtc_have_no_effect():
     assert done.stdout.split() == ["False", "False"]
 
 
+@pytest.mark.slow
 def test_a_compile_in_a_process_of_its_own_says_what_is_wrong(make_job):
     """The error of the source comes through from there."""
     with pytest.raises(CompileError, match='identifier "nonsense" is undefined'):

@@ -92,6 +92,7 @@ def generated(seed):
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(GCC is None, reason="needs gcc, to compare with")
 def test_generated_texts_are_read_as_by_gcc():
     """Definitions, uses, # and ##, rests of arguments, conditions: the same tokens, wherever gcc takes the text."""
@@ -108,6 +109,7 @@ def test_generated_texts_are_read_as_by_gcc():
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(GCC is None, reason="needs gcc, to compare with")
 def test_the_toolkits_headers_are_read_as_by_gcc():
     """Each by itself, its includes left out: the same tokens as gcc's."""
@@ -144,6 +146,7 @@ def test_a_macro_is_what_it_was_defined_as_before_its_use():
     assert [found and found.body[0].text for found in unit.macros.now("N")] == ["1", "2"]
 
 
+@pytest.mark.slow
 def test_a_use_that_doubles_for_ever_is_an_error_with_its_place():
     """No text makes a reader eat the memory of the machine."""
     lines = ["#define A0 x x", *(f"#define A{n} A{n - 1} A{n - 1}" for n in range(1, 64)), "int A63;"]

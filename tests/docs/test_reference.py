@@ -285,6 +285,7 @@ def test_cli_reference_names_every_json_field(command, capsys, example_store, ma
     assert printed - resources <= set(coded(section(CLI, f"## {command}")))
 
 
+@pytest.mark.slow
 def test_store_reference_names_every_field(example_store, fresh_cache):
     """Every field of an index and of a cache entry is named."""
     index = json.loads((example_store / "reduce" / "index.json").read_text())

@@ -88,6 +88,7 @@ def said(capsys, *words):
     return "".join(capsys.readouterr())
 
 
+@pytest.mark.slow
 def test_doctor_shows_these_rows(capsys):
     """The parts and the tasks are those shown, in their order, whatever is installed here."""
     firsts = [line.split()[0] for line in shown("diagnose.md", "here       state").splitlines() if line.strip()]
@@ -95,6 +96,7 @@ def test_doctor_shows_these_rows(capsys):
     assert [first for first in firsts if first != "to"] == told
 
 
+@pytest.mark.slow
 def test_explain_after_an_edit(project, capsys):
     """An editable install whose kernel was edited."""
     build(PROJECT["kernels.yaml"].replace("sm_80, sm_90, sm_100, sm_120", "sm_90"), editable=True)
@@ -103,6 +105,7 @@ def test_explain_after_an_edit(project, capsys):
     assert masked(shown("editable.md", "saxpy on sm_90")) == masked(told)
 
 
+@pytest.mark.slow
 def test_explain_for_an_old_driver(project, capsys):
     """PTX that is too new for the driver."""
     build(PROJECT["kernels.yaml"].replace("sm_100, ", ""))
@@ -117,6 +120,7 @@ def test_check_names_what_brings_a_header(project, capsys):
     assert_printed(shown("other-headers.md", "kernels/gemm.cu:1:10"), said(capsys, "check"))
 
 
+@pytest.mark.slow
 def test_promote_gives_this_patch(project, capsys):
     """A device and an instance that a manifest lacks; the manifest before is the patch's own."""
     patch = shown("promote.md", "--- a/kernels.yaml")
@@ -133,6 +137,7 @@ def test_promote_gives_this_patch(project, capsys):
     assert capsys.readouterr().out == patch
 
 
+@pytest.mark.slow
 def test_check_says_which_front_end_is_shared(project, capsys):
     """The page's manifest, of the example project's sort."""
     (manifest,) = (

@@ -91,6 +91,7 @@ def compile_library(path, source, **macros):
     return path.parent
 
 
+@pytest.mark.slow
 def test_what_is_here_is_named(capsys, fresh_cache):
     """The versions are those that compiles report, the library is the one they load, and building works."""
     status, data = examine(capsys, "--for", "build", "--for", "jit", "--for", "link", "--for", "record")
@@ -108,6 +109,7 @@ def test_what_is_here_is_named(capsys, fresh_cache):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(no_device_reason() is None, reason="needs a machine without a device")
 def test_without_a_device_only_loading_does_not_work(settled, capsys):
     """A build machine is well by itself; whoever asks for loading is told what is missing."""
@@ -119,6 +121,7 @@ def test_without_a_device_only_loading_does_not_work(settled, capsys):
     assert "  to fix load: install NVIDIA's driver" in out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(no_device_reason() is None, reason="needs a machine without a device")
 def test_images_without_a_device(settled, capsys, example_store):
     """Where there is no device to choose for, the command that takes a hypothetical one is named."""
@@ -204,6 +207,7 @@ def test_a_driver_that_does_not_start(settled, capsys, tmp_path, monkeypatch, in
     assert f"({init})" in data["verdicts"]["load"]["reason"]
 
 
+@pytest.mark.slow
 def test_a_package_without_an_image_for_a_device(settled, capsys, tmp_path, monkeypatch, example_store, fresh_cache):
     """Status 1 where a module would get no image here, with what to do."""
     source = DRIVER.replace("a == 75 ? 8 : 6", "a == 75 ? 7 : 5")

@@ -18,6 +18,8 @@ from hatch_cuda_kernels.pool.progress import LineProgress
 from hatch_cuda_kernels.pool.schedule import compile_all
 from hatch_cuda_kernels.threads import DaemonThreads
 
+pytestmark = pytest.mark.every_python
+
 
 def build(root, out, **options):
     """Build a project's manifest."""
@@ -53,15 +55,6 @@ def test_store_holds_images_source_and_index(make_project, tmp_path):
 
 
 @pytest.mark.slow
-def test_builds_are_byte_identical(make_project, tmp_path, monkeypatch):
-    """The same inputs, compiled twice, give the same store."""
-    root = make_project(TWO, **{"b.cu": B})
-    for name in ("one", "two"):
-        monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / f"cache-{name}"))
-        assert len(build(root, tmp_path / name).compiled) == 6
-    assert files(tmp_path / "one") == files(tmp_path / "two")
-
-
 def test_a_rebuild_compiles_nothing_and_gives_the_same_bytes(make_project, tmp_path, fresh_cache):
     """A rebuild takes every image from the cache, and the store does not show it."""
     root = make_project(TWO, **{"b.cu": B})
@@ -70,6 +63,7 @@ def test_a_rebuild_compiles_nothing_and_gives_the_same_bytes(make_project, tmp_p
     assert (len(first.compiled), len(second.compiled)) == (6, 0)
 
 
+@pytest.mark.slow
 def test_a_rebuild_loads_nothing_that_reads_or_compiles(make_project, tmp_path, fresh_cache):
     """Its sources are recalled, and its images are in the cache: imports would be most of the time it takes."""
     root = make_project(TWO, **{"b.cu": B})
@@ -84,6 +78,7 @@ def test_a_rebuild_loads_nothing_that_reads_or_compiles(make_project, tmp_path, 
     assert not work & again
 
 
+@pytest.mark.slow
 def test_a_changed_header_compiles_only_its_modules(make_project, tmp_path, fresh_cache):
     """After an edit, only the modules that include the header are compiled again."""
     root = make_project(TWO, **{"b.cu": '#include "h.h"\n' + B, "h.h": ""})
@@ -175,6 +170,7 @@ def test_missing_source_files_are_all_located(make_project):
     assert "0xff" in caught.value.problems[1]
 
 
+@pytest.mark.slow
 def test_warnings_are_shown_on_every_build(make_project, tmp_path, fresh_cache):
     """A compiler warning is shown also when the image comes from the cache, once for all architectures."""
     root = make_project(
@@ -209,6 +205,7 @@ def test_an_include_through_a_macro_out_of_the_project_is_located(make_project):
         make_plan(load_manifest(root / "kernels.yaml"))
 
 
+@pytest.mark.slow
 def test_the_table_lists_images_and_totals(make_project, tmp_path, fresh_cache):
     """The build's table has one line per image and says what was compiled."""
     root = make_project(TWO, **{"b.cu": B})

@@ -103,6 +103,7 @@ def test_stores_are_byte_identical_on_every_executor(reference, tmp_path, fresh_
     assert files(tmp_path / "out") == expected
 
 
+@pytest.mark.slow
 def test_what_took_longest_elsewhere_starts_first(make_project, tmp_path, fresh_cache, monkeypatch):
     """A module whose compile is known to be slow, from other architectures, goes before those that look slower."""
     manifest = "{schema: 1, arches: [%s], modules: {a: {source: saxpy.cu}, b: {source: b.cu}, z: {source: z.cu}}}"

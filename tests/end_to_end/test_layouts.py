@@ -90,6 +90,7 @@ def lay_out(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but({"flat", "another name", "sources of all"}, LAYOUTS))
 def test_a_layout_is_right_or_refused_with_the_fix(name, lay_out, explain, tmp_path, capsys):
     """What is refused says why, from the tree and on the way to an sdist, and with the fix the layout is right."""

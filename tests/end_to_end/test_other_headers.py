@@ -86,6 +86,7 @@ def origins(store, kernel, module="plain", times=1):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "kernel"), [(module, name) for module, names in KERNELS.items() for name in names])
 def test_what_the_toolkit_here_asks_for_is_found(store, toolkit, module, kernel):
     """It is compiled with this package's standard headers, recorded, found again, and promote knows whose it is."""
@@ -95,6 +96,7 @@ def test_what_the_toolkit_here_asks_for_is_found(store, toolkit, module, kernel)
     assert (miss.module, miss.kernel, str(miss.arch)) == (module, kernel, "sm_90")
 
 
+@pytest.mark.slow
 def test_other_standard_headers_have_another_key(store, toolkit, standard):
     """Where they have a part, what another version of them gave is not taken; their files are watched, too."""
     toolkit.write_text(UPDATED)
@@ -106,6 +108,7 @@ def test_other_standard_headers_have_another_key(store, toolkit, standard):
     assert origins(store, "fill<long>") == ["cached"]
 
 
+@pytest.mark.slow
 def test_the_toolkit_of_the_build_needs_none_of_them(store, toolkit, standard):
     """There a store compiles with its own: no version of this package makes another key or another image."""
     assert origins(store, "fill<long>", times=2) == ["jitted", "cached"]
@@ -118,6 +121,7 @@ def test_the_toolkit_of_the_build_needs_none_of_them(store, toolkit, standard):
     assert origins(store, "fill<long>") == ["cached"]
 
 
+@pytest.mark.slow
 def test_a_patched_store_is_compiled_as_it_is(store, toolkit):
     """Somebody who patches a shipped source gets that compiled, with the toolkit here, and recorded by its own key."""
     toolkit.write_text(UPDATED)
@@ -126,6 +130,7 @@ def test_a_patched_store_is_compiled_as_it_is(store, toolkit):
     assert origins(store, "fill<long>", times=2) == ["jitted", "cached"]
 
 
+@pytest.mark.slow
 def test_a_process_without_a_compiler_finds_what_was_recorded(store, toolkit, monkeypatch):
     """It knows the toolkit from the one that compiled."""
     toolkit.write_text(UPDATED)
@@ -138,6 +143,7 @@ def test_a_process_without_a_compiler_finds_what_was_recorded(store, toolkit, mo
     assert origins(store, "fill<long>") == ["cached"]
 
 
+@pytest.mark.slow
 def test_the_record_says_that_other_headers_had_a_part(store, toolkit):
     """An entry has what its key is made of."""
     toolkit.write_text(UPDATED)
@@ -148,6 +154,7 @@ def test_the_record_says_that_other_headers_had_a_part(store, toolkit):
     assert entry.toolchain["headers"] != built
 
 
+@pytest.mark.slow
 def test_verify_reads_the_store_as_it_was_built(store, toolkit, capsys):
     """The toolkit here has no say in whether a store is whole."""
     toolkit.write_text(UPDATED)

@@ -80,6 +80,7 @@ def test_prebuilt_images_are_chosen_by_device_and_driver(store, arch, driver):
     assert f"{image.arch} {image.kind}" == CHOICES[arch, driver]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "policy"), [("scale", "exact"), ("fill<double, 4>", "compatible")])
 def test_a_jit_uses_the_nvrtc_here(store, kernel, policy):
     """What is not prebuilt is compiled from the shipped source by this NVRTC, and recorded as its work."""
@@ -112,6 +113,7 @@ def test_ptx_that_is_not_newer_is_finished(store, capsys, monkeypatch):
         assert told["jitted", "sm_100", "cubin"] == "written as PTX ISA 9.0, nvJitLink 12.9 knows up to 8.8"
 
 
+@pytest.mark.slow
 def test_promote_finds_what_was_compiled_here(store, capsys, tmp_path):
     """An instance that another NVRTC compiled for this package counts as missing from it."""
     store.find_image("fill<double, 4>", arch="sm_86", driver=(HERE, 0))
@@ -122,6 +124,7 @@ def test_promote_finds_what_was_compiled_here(store, capsys, tmp_path):
     assert '"fill<double, 4>"' in told["diff"]
 
 
+@pytest.mark.slow
 def test_a_jit_takes_the_standard_headers_that_the_toolkit_here_asks_for(fresh_cache, capsys, tmp_path):
     """What the release of the build did not need is this package's; the next process and promote find the result."""
     folder = STORE.with_name("iterators")

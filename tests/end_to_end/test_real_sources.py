@@ -70,6 +70,7 @@ def edit(path, **headers):
     path.write_text(json.dumps(json.loads(path.read_text()) | headers))
 
 
+@pytest.mark.slow
 def test_a_source_written_for_nvcc_compiles(store):
     """Its standard headers and those of the toolkit's headers are this package's."""
     assert open_store(store).find_image("a", arch="sm_90").origin == "prebuilt"
@@ -85,6 +86,7 @@ def test_a_store_has_the_standard_headers_that_it_was_built_with(store):
     assert not {"standard", "asked"} & indexes["b"].keys()
 
 
+@pytest.mark.slow
 def test_a_store_compiles_with_its_own_standard_headers(store, fresh_cache, another_version):
     """With another version of this package, a compile at run time has the same key, so its image serves both."""
     first = open_store(store).find_image("a", arch="sm_80")
@@ -135,6 +137,7 @@ def test_check_says_which_types_are_unlike_nvccs(write, capsys):
     )
 
 
+@pytest.mark.slow
 def test_an_editable_install_notices_another_version_of_the_package(root, tmp_path, another_version, fresh_cache):
     """There, the sources count as they are, and so do the headers that are installed."""
     out = root / "_kernels"

@@ -171,6 +171,7 @@ def test_what_has_no_mark_is_device_code_with_default_device(tmp_path):
     assert read(root, default_device=True, host_code=HostCode.DROP)[1].changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["example_project", "benchmarks/sources"])
 def test_the_repositorys_own_sources_are_left_alone(folder):
     """They were written for NVRTC."""
@@ -196,6 +197,7 @@ def built(tmp_path, *, editable=False):
     return root
 
 
+@pytest.mark.slow
 def test_check_and_inspect_list_the_same_changes(tmp_path, fresh_cache, capsys):
     """As JSON always, in words where somebody asked for the cut."""
     root = built(tmp_path)
@@ -229,6 +231,7 @@ def test_an_attribute_that_may_be_another_is_an_error_with_the_place(tmp_path, f
         assert "k.cu:3: nvcc and NVRTC read the attributes here in different ways" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("editable", [False, True])
 def test_a_store_compiles_what_the_build_compiles(tmp_path, fresh_cache, editable):
     """At run time, and to verify a rebuild, host code is cut as it was in the build."""
@@ -239,6 +242,7 @@ def test_a_store_compiles_what_the_build_compiles(tmp_path, fresh_cache, editabl
     assert main(["verify", str(tmp_path / "store"), "--rebuild"]) == 0
 
 
+@pytest.mark.slow
 def test_an_edit_of_host_code_leaves_an_editable_install_as_it_is(tmp_path, fresh_cache):
     """No device code changed on a line of its own, so the image still counts."""
     root = built(tmp_path, editable=True)

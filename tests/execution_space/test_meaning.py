@@ -115,6 +115,7 @@ def outcome(root, name, body, mode):
     return "same" if entries(ours) == theirs else "different"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.txt")), ids=lambda file: file.stem)
 def test_kernels_are_as_with_nvcc(tmp_path, file):
     """No case gives another kernel than nvcc, but those that are named with a reason."""

@@ -64,6 +64,7 @@ def test_what_device_code_does_not_use_goes(case):
     assert compile_to_ptx(text, arch="sm_90", use_cache=False).kernels
 
 
+@pytest.mark.slow
 def test_the_outcome_is_recorded(fresh_cache):
     """The second compile of the same text finds it."""
     text = f"namespace n {{ {UNUSED['often']} }}\n{KERNEL}"
@@ -83,6 +84,7 @@ def origins(store):
     return [open_store(store).find_image("fill<int>", arch="sm_90").origin for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_a_store_compiles_what_its_build_has_cut(make_project, fresh_cache):
     """At run time nothing is asked again."""
     root = make_project(MANIFEST, **{"toy.cu": f"namespace n {{ {UNUSED['often']} }}\n{TOY}"})
@@ -91,6 +93,7 @@ def test_a_store_compiles_what_its_build_has_cut(make_project, fresh_cache):
     assert origins(root / "out") == ["jitted", "cached"]
 
 
+@pytest.mark.slow
 def test_an_editable_store_of_what_was_cut_is_not_out_of_date(make_project, fresh_cache):
     """Its sources are read with what its build learned of them."""
     root = make_project(MANIFEST, **{"toy.cu": f"namespace n {{ {UNUSED['often']} }}\n{TOY}"})
@@ -99,6 +102,7 @@ def test_an_editable_store_of_what_was_cut_is_not_out_of_date(make_project, fres
     assert origins(root / "out") == ["jitted", "cached"]
 
 
+@pytest.mark.slow
 def test_an_edited_source_is_tried_again(make_project, fresh_cache):
     """What NVRTC refuses of a project that is installed editable goes at run time, too."""
     root = make_project(MANIFEST, **{"toy.cu": TOY})

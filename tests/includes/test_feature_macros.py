@@ -51,6 +51,7 @@ def gcc_release() -> str:
     return subprocess.run([gcc, "-dumpversion"], capture_output=True, text=True).stdout.strip() if gcc else ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(gcc_release() != RELEASE, reason=f"needs g++ {RELEASE}")
 @pytest.mark.parametrize("std", ["14", "17", "20"])
 def test_each_header_says_what_libstdcxx_says(std):

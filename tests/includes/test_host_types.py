@@ -57,6 +57,7 @@ void host();
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -127,6 +128,7 @@ def tuple_numbers(ptx):
     return numbers, [int(place or 0) for place in places]
 
 
+@pytest.mark.slow
 def test_tuples_lie_as_in_libstdcxx():
     """The last element is first, each behind those after it; empty ones take no room."""
     numbers, places = tuple_numbers(compile_to_ptx(tuple_source(), arch="sm_90", use_cache=False).image.decode())
@@ -134,6 +136,7 @@ def test_tuples_lie_as_in_libstdcxx():
     assert places == [20, 16, 8, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
 def test_these_are_nvccs_numbers(tmp_path):
     """What is on record here is what nvcc says."""

@@ -73,6 +73,7 @@ def test_types_of_posix_are_those_of_the_host(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_a_header_may_use_what_the_source_includes_behind_it(tmp_path):
     """With nvcc, its own includes bring it."""
     (tmp_path / "h.h").write_text("static constexpr int most = std::max(1, 2);\n")
@@ -83,6 +84,7 @@ def test_a_header_may_use_what_the_source_includes_behind_it(tmp_path):
     assert found.pre_include == ()
 
 
+@pytest.mark.slow
 def test_a_macro_may_stand_for_the_toolkits_namespace(tmp_path):
     """As CUTLASS has one for NVRTC, without an include of all that it names; no other namespace counts."""
     text = "#define STL cuda::std // for NVRTC\n#define OTHER cuda::other\n"
@@ -309,6 +311,7 @@ def test_none_without_standard_headers(tmp_path):
     assert closure(tmp_path, KERNEL.format("INT_MAX"), standard_headers=False)[0].pre_include == ()
 
 
+@pytest.mark.slow
 def test_every_name_is_in_its_header(tmp_path):
     """Each header that a name brings declares or defines it."""
     assert {

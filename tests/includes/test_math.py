@@ -17,6 +17,7 @@ def compiled(source, **settings):
     return compile_to_ptx(source, arch="sm_90", use_cache=False, **settings)
 
 
+@pytest.mark.slow
 def test_every_call_has_the_type_that_nvcc_gives_it():
     """Of 15,709 calls: std:: and global names, one to three arguments, each of 17 arithmetic types."""
     ours = read_types(by_nvrtc(types_source())).splitlines()
@@ -25,6 +26,7 @@ def test_every_call_has_the_type_that_nvcc_gives_it():
     assert len(calls()) == 15_709
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
 def test_calls_have_the_machine_code_that_nvcc_gives_them(tmp_path):
     """Those that NVRTC has otherwise, and every fiftieth of the others; the types on record are nvcc's."""
@@ -78,6 +80,7 @@ __device__ std::complex<float> f(std::complex<float> z) { return std::pow(z, 2);
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_names_that_nvrtc_has_otherwise(text):
     """They are what they are with nvcc, with and without an include, beside others of the same name."""

@@ -101,6 +101,7 @@ def test_what_device_code_uses_is_there(name, std):
     assert read_ptx(result.ptx).entries.keys() == {"kernel"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("std", BRACKETS)
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("host_")])
 def test_a_host_compiler_takes_what_is_tested_of_host_classes(name, std):
@@ -114,6 +115,7 @@ def test_a_host_compiler_takes_what_is_tested_of_host_classes(name, std):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_found_in_memory_by_their_plain_names():
     """A directive finds a header in memory by what is written in it, in our headers too."""
     for name in ("integers", "mathematics", "tuples", "algorithms"):
@@ -241,6 +243,7 @@ def test_assert_follows_ndebug_as_it_is_at_each_include():
     assert "__assertfail" not in compile_with(source.replace("#undef", "//"), "c++17", "-DNDEBUG").ptx
 
 
+@pytest.mark.slow
 def test_a_host_class_in_device_code_is_an_error_that_names_it():
     """A struct may have one as a member, and functions for both sides use it; a kernel cannot work with it."""
     source = (

@@ -192,6 +192,7 @@ void call(at::Tensor t) {
     assert re.search(r"(div|rem)\.s64", ptx)
 
 
+@pytest.mark.slow
 def test_complex_numbers(tmp_path):
     """Their arithmetic needs no header of Thrust's, which their functions are."""
     text = """

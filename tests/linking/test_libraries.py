@@ -117,6 +117,7 @@ def test_a_library_is_part_of_the_key_and_of_the_store(libraries, tmp_path):
     assert key_of(project) != before
 
 
+@pytest.mark.slow
 def test_the_device_runtime_makes_launches_in_device_code_work(tmp_path, capsys):
     """Its own kernels are in the image too, and are nobody's: they are neither listed nor counted."""
     project = write_linked(tmp_path, TREE)

@@ -88,6 +88,7 @@ def test_a_single_source_is_told_about_sources_and_libraries(tmp_path):
     assert "link CUDA's device runtime: 'libraries: [cudadevrt]'" in second
 
 
+@pytest.mark.slow
 def test_what_only_the_host_has_is_told_to_be_the_hosts(tmp_path):
     """The standard headers declare it, so that code for both sides compiles; a kernel that calls it does not link."""
     kernel = '#include <vector>\nextern "C" __global__ void k(std::vector<int>* v) { v->push_back(2); }\n'

@@ -50,6 +50,7 @@ def test_a_cluster_gives_the_same_store(project, tmp_path, slow, monkeypatch):
     assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_a_wheel_from_the_sdist_is_the_same(project, tmp_path, monkeypatch):
     """The sdist carries every source and library."""
     monkeypatch.chdir(project)

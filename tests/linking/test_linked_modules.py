@@ -92,6 +92,7 @@ def test_ptx_is_one_program_of_all_sources(store):
     assert "unused" not in text
 
 
+@pytest.mark.slow
 def test_a_rebuild_gives_every_byte(project, capsys):
     """``verify --rebuild`` passes every check of a linked store."""
     assert main(["verify", str(project / "out"), "--rebuild"]) == 0, capsys.readouterr().out
@@ -115,6 +116,7 @@ def test_stubs_know_the_parameters_of_every_source(project):
     assert "T x" in stubs
 
 
+@pytest.mark.slow
 def test_an_edited_source_is_compiled_alone(project, tmp_path, fresh_cache, monkeypatch):
     """The objects of the others are in the cache; all images are linked again."""
     shutil.copytree(project, tmp_path / "copy")
@@ -157,6 +159,7 @@ def test_one_source_in_a_list_is_as_one_by_itself(tmp_path):
     assert keys_of(write_linked(tmp_path, listed)) == keys_of(write_linked(tmp_path, alone))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["front_end: lto", "options: {lto: true}"])
 def test_lto_optimizes_across_sources(tmp_path, how):
     """The called function is inlined, and variables that nobody uses are left out."""

@@ -212,6 +212,7 @@ def two_axes(first, second):
     )
 
 
+@pytest.mark.slow
 def test_most_instances(root):
     """A manifest may have 100000 instances."""
     assert len(parse_manifest(two_axes(1000, 100), root=root).modules[0].instances) == 100_000

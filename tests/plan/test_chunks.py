@@ -69,6 +69,7 @@ def ran(monkeypatch):
     return watch_jobs(monkeypatch, lambda job: f"{job.module} {job.arch}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front_end", ["per-arch", "lto", "ptx"])
 def test_every_kernel_is_found_as_if_there_were_no_chunks(project, tmp_path, fresh_cache, front_end):
     """By its name alone, or with the manifest's module; each in an image that has it, and listed once."""
@@ -88,6 +89,7 @@ def test_every_kernel_is_found_as_if_there_were_no_chunks(project, tmp_path, fre
         store.find_image("fill<1>", arch="sm_90", module="other")
 
 
+@pytest.mark.slow
 def test_an_unlisted_instance_is_compiled_as_ever(five):
     """Also where the module is named."""
     store = open_store(five / "out")
@@ -102,6 +104,7 @@ def test_a_device_without_an_image_compiles_the_chunk_only(five):
     assert [f"ILi{n}EEvPi".encode() in image.data for n in (1, 2, 3, 4, 5)] == [False, False, True, True, False]
 
 
+@pytest.mark.slow
 def test_an_added_instance_compiles_the_last_chunk_only(project, tmp_path, fresh_cache, ran):
     """Chunks are filled in order, so what was before it stays as it was."""
     build(project(5), tmp_path / "out")
@@ -114,6 +117,7 @@ def test_an_added_instance_compiles_the_last_chunk_only(project, tmp_path, fresh
     assert ran == ["m.4 sm_80", "m.4 sm_90"]
 
 
+@pytest.mark.slow
 def test_verify_passes_and_builds_the_same_again(five, capsys):
     """Every check knows chunks, the promises of their module too."""
     status = main(["verify", "--rebuild", "--json", str(five / "out")])
@@ -131,6 +135,7 @@ def test_the_stub_knows_no_chunks(five, project, tmp_path):
     assert (five / "_kernels.pyi").read_text() == (root / "_kernels.pyi").read_text()
 
 
+@pytest.mark.slow
 def test_a_failing_instance_is_reported_at_its_place(make_project, tmp_path, fresh_cache):
     """Wherever it was compiled, the manifest's line is named."""
     manifest = "schema: 1\narches: [sm_80]\nmodules:\n  m:\n    source: a.cu\n    chunk: 1\n    instances:\n"

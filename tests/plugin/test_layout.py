@@ -182,6 +182,7 @@ def test_clean_without_a_package_has_nothing_to_do(project):
     assert list(WheelBuilder(str(root)).build(directory=str(root / "dist"), clean_only=True)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["package", "checkout", "parent"])
 def test_an_edit_is_seen_through_links(project, tmp_path, link, fresh_cache):
     """With a linked checkout or package folder, the store still finds the project's sources, and sees an edit."""

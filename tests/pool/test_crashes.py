@@ -19,7 +19,7 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.pool.schedule import run_isolated
 
-pytestmark = pytest.mark.usefixtures("worker_processes")
+pytestmark = [pytest.mark.usefixtures("worker_processes"), pytest.mark.every_python]
 
 #: NVRTC 13.0 reports the unknown name, goes on to find the instance, and dies of that.
 CRASHER = "template <class T> __global__ void smooth(gone::Texture<float> from, T* to) { *to = from(0); }\n"
@@ -117,6 +117,7 @@ def deadly(monkeypatch):
     return left.update
 
 
+@pytest.mark.slow
 @linux
 def test_a_second_crash_is_the_jobs_own_error(make_project, deadly):
     """It names the job; the next job has another process."""
@@ -127,6 +128,7 @@ def test_a_second_crash_is_the_jobs_own_error(make_project, deadly):
     assert run_isolated(job(root, "plain.cu")).images["cubin"]
 
 
+@pytest.mark.slow
 @linux
 def test_instances_on_which_nvrtc_crashes_are_blamed(make_project, deadly):
     """Where the rest compiles, they are what is left."""
@@ -149,6 +151,7 @@ def test_port_reports_a_crash_as_what_nvrtc_refuses(make_project, deadly, capsys
     assert "+int main();\n+#else\n int main()" in done.out
 
 
+@pytest.mark.slow
 def test_a_deep_source_compiles_in_a_worker(make_project):
     """Its stack is that of a thread that compiles, not what the system gives a process."""
     text = f'extern "C" __global__ void deep(int* x) {{ *x = {"(" * 20_000}1{")" * 20_000}; }}\n'

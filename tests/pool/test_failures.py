@@ -29,6 +29,7 @@ def problems(make_project, tmp_path, fresh_cache, monkeypatch):
     return problems_of
 
 
+@pytest.mark.slow
 def test_what_architectures_say_alike_is_told_once(problems):
     """One problem lists the architectures; what one of them says differently is another."""
     text = "#if __CUDA_ARCH__ == 1000\n#error not for this one\n#endif\nbroken\n"
@@ -48,6 +49,7 @@ THRUST_NAMESPACE_END
 TWO = "{schema: 1, arches: [sm_80, sm_90], modules: {a: {source: a.cu}}}"
 
 
+@pytest.mark.slow
 def test_cccls_namespaces_of_architectures_make_no_difference(problems):
     """Names are spelled as in sources, and so an error is one for all architectures."""
     [problem] = problems(TWO, a_cu=f"{CCCL}__global__ void k(thrust::mine* p) {{ p->y = 1; }}\n")
@@ -55,12 +57,14 @@ def test_cccls_namespaces_of_architectures_make_no_difference(problems):
     assert 'class "thrust::mine" has no member "y"' in problem
 
 
+@pytest.mark.slow
 def test_nor_in_symbols(problems):
     """A symbol that cannot be spelled is told as the first architecture has it."""
     [problem] = problems(TWO, a_cu=f"{CCCL}__global__ void k(thrust::mine* p) {{ p->x = int(*p); }}\n")
     assert "for sm_80, sm_90: ptxas refused the PTX" in problem
 
 
+@pytest.mark.slow
 def test_nor_in_warnings(make_project, tmp_path, fresh_cache):
     """A warning of each architecture is one."""
     root = make_project(TWO, **{"a.cu": f"{CCCL}__global__ void k(thrust::old* p) {{}}\n"})
@@ -69,6 +73,7 @@ def test_nor_in_warnings(make_project, tmp_path, fresh_cache):
     assert 'class "thrust::old" was declared deprecated' in warning
 
 
+@pytest.mark.slow
 def test_a_mistyped_template_is_one_line(problems):
     """All instances of a pattern have one place, and one line says what is wrong with all of them."""
     manifest = """
@@ -87,6 +92,7 @@ def test_a_mistyped_template_is_one_line(problems):
     )
 
 
+@pytest.mark.slow
 def test_the_problems_of_all_modules_come_in_one_run(problems):
     """In the manifest's order: what does not compile, names without a kernel, and modules without any."""
     manifest = """
@@ -110,6 +116,7 @@ def test_the_problems_of_all_modules_come_in_one_run(problems):
     assert "did you mean 'saxpy'?" in found[2]
 
 
+@pytest.mark.slow
 def test_a_long_log_is_kept_in_a_file(problems):
     """At most 20 lines are shown, and the file with the rest is named."""
     text = "".join(f'extern "C" __global__ void k{n}(float* x) {{ *x = nothing{n}; }}\n' for n in range(40))

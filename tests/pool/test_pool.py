@@ -24,6 +24,8 @@ from hatch_cuda_kernels.pool.schedule import compile_all
 from hatch_cuda_kernels.store.writer import temporary_workspace
 from hatch_cuda_kernels.threads import DaemonThreads
 
+pytestmark = pytest.mark.every_python
+
 #: NVRTC's front end takes a minute for this.
 ENDLESS = """
 template <int N, int M> struct Tree { static constexpr int value = Tree<N - 1, 2 * M>::value + Tree<N - 1, 2 * M + 1>::value; };
@@ -94,6 +96,7 @@ def compiled(jobs, workers, **options):
         return {job.module: outcome for job, outcome in outcomes}
 
 
+@pytest.mark.slow
 def test_workers_compile_what_this_process_would(make_jobs, processes, monkeypatch):
     """Jobs that are worth it are compiled in other processes, to the same bytes."""
     jobs = make_jobs(a=kernel("a"), b=kernel("b"), c=kernel("c"))
@@ -105,6 +108,7 @@ def test_workers_compile_what_this_process_would(make_jobs, processes, monkeypat
     assert not any(runs(process.pid) for process in processes)
 
 
+@pytest.mark.slow
 def test_jobs_start_longest_first(make_jobs):
     """Whatever the order in which they come, the header-heavy job starts first and the smallest last."""
     jobs = make_jobs(
@@ -115,6 +119,7 @@ def test_jobs_start_longest_first(make_jobs):
     assert list(compiled(jobs, 1)) == ["heavy", "long", "small"]
 
 
+@pytest.mark.slow
 def test_a_compile_error_does_not_cost_the_worker(make_jobs, processes):
     """An error travels back with its log, and the same process goes on to the next job."""
     jobs = make_jobs(a="broken", b=kernel("b"), c=kernel("c"), d="broken too")
@@ -167,6 +172,7 @@ def test_a_job_that_kills_its_worker_twice_is_blamed_alone(make_jobs, killer):
     assert outcomes["c"].images["cubin"]
 
 
+@pytest.mark.slow
 def test_a_build_survives_a_dead_worker_and_says_so(make_project, in_workers, killer, tmp_path, fresh_cache):
     """The report warns of a worker that died, and the store is complete."""
     root = make_project("{schema: 1, arches: [sm_80, sm_90], modules: {a: {source: saxpy.cu}}}")
@@ -176,6 +182,7 @@ def test_a_build_survives_a_dead_worker_and_says_so(make_project, in_workers, ki
     assert len(report.compiled) == 2
 
 
+@pytest.mark.slow
 def test_leaving_kills_the_workers(make_jobs, processes):
     """Who stops listening does not wait for compiles that nobody will see."""
     with outcomes_of(make_jobs(quick=kernel("quick"), endless=ENDLESS), 2) as outcomes:
@@ -200,6 +207,7 @@ class Grouped:
         return self.group, self.alike
 
 
+@pytest.mark.slow
 def test_calls_of_a_group_follow_each_other():
     """A worker goes on with what it did before, and each call says how many of its kind are left for the worker."""
     executor = WorkerExecutor(1)
@@ -228,6 +236,7 @@ def folder_after_another_build_began():
         return folder.is_dir()
 
 
+@pytest.mark.slow
 def test_a_build_leaves_the_files_of_other_builds_workers():
     """It removes what dead builds left, and a worker's folder is as empty as one of those at first."""
     executor = WorkerExecutor(1)
@@ -236,6 +245,7 @@ def test_a_build_leaves_the_files_of_other_builds_workers():
     assert kept
 
 
+@pytest.mark.slow
 def test_workers_need_no_temporary_folder(make_jobs, monkeypatch):
     """A build goes on where no temporary file can be written."""
     monkeypatch.setattr("tempfile.tempdir", "/dev/null/nowhere")

@@ -39,6 +39,7 @@ def chosen(jobs, workers=1):
     return [found.get(id(job)) for job in jobs]
 
 
+@pytest.mark.slow
 def test_jobs_that_begin_alike_share_a_preamble(make_jobs):
     """The headers that they have in common, in the order in which each of them reads these."""
     jobs = make_jobs(
@@ -59,6 +60,7 @@ def test_other_headers_are_another_preamble(make_jobs):
     assert len({(preamble.digest, preamble.headers) for preamble in found}) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "modules",
     [
@@ -105,6 +107,7 @@ def test_nothing_is_precompiled_where_there_is_no_room(make_jobs, monkeypatch):
     assert chosen(make_jobs(*[CUB] * 4), workers=2) == [None] * 4
 
 
+@pytest.mark.slow
 def test_a_build_with_preambles_gives_the_same_store(make_project, tmp_path, monkeypatch, worker_processes):
     """Byte for byte, whichever of its jobs began with one."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "cache"))

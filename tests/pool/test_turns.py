@@ -64,6 +64,7 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_three_builds_share_the_work(project, tmp_path):
     """Together they compile each image once, and have the same stores."""
     builds = [start(project, tmp_path / f"out{number}") for number in range(3)]
@@ -93,6 +94,7 @@ def planned_keys(project):
     return [key for planned in plan for key in image_keys(planned, toolchain).values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_builds_in_opposite_orders_do_not_wait_for_each_other(project, tmp_path, workers):
     """Each compiles what the other has not come to, and no image is compiled twice."""
@@ -110,6 +112,7 @@ def test_builds_in_opposite_orders_do_not_wait_for_each_other(project, tmp_path,
     assert sorted(made) == sorted({*planned_keys(project)})
 
 
+@pytest.mark.slow
 def test_modules_of_one_source_are_compiled_once(make_project, fresh_cache, tmp_path, monkeypatch):
     """Equal keys are one compile, also in one build."""
     compiles = []
@@ -121,6 +124,7 @@ def test_modules_of_one_source_are_compiled_once(make_project, fresh_cache, tmp_
     assert (len(report.modules), len(compiles)) == (4, 1)
 
 
+@pytest.mark.slow
 def test_an_error_is_found_once(make_project, fresh_cache, tmp_path, monkeypatch):
     """Who waits for a compile that fails gets its error without another one."""
     compiles, begun, go = [], threading.Event(), threading.Event()
@@ -176,6 +180,7 @@ def test_a_turn_ends_with_the_build(one_job):
     assert second.begin(job) is None
 
 
+@pytest.mark.slow
 def test_what_was_compiled_meanwhile_is_taken(one_job):
     """The images, and all that their compile said."""
     from hatch_cuda_kernels.compiler.nvrtc import run_job
@@ -212,6 +217,7 @@ def test_without_a_place_for_locks_builds_compile_for_themselves(one_job, fresh_
     assert second.begin(job) is None
 
 
+@pytest.mark.slow
 def test_a_compile_at_run_time_waits_for_a_build(project, tmp_path):
     """And takes what the build leaves."""
     build_store(load_manifest(project / "kernels.yaml"), tmp_path / "store")

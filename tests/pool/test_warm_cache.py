@@ -44,6 +44,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("accepted", "refused"), CASES.values(), ids=CASES.keys())
 def test_a_warm_build_refuses_what_a_cold_one_does(make_project, tmp_path, monkeypatch, accepted, refused):
     """The same problems, word for word, from an empty cache and from one that a near manifest has filled."""
@@ -62,6 +63,7 @@ def test_a_warm_build_refuses_what_a_cold_one_does(make_project, tmp_path, monke
     assert str(warm.value) == str(cold.value)
 
 
+@pytest.mark.slow
 def test_a_header_that_is_broken_and_mended(make_project, tmp_path, fresh_cache):
     """An edit back and forth is refused and accepted each time; the mended one compiles nothing."""
     manifest = f"schema: 1\narches: [sm_80]\nmodules:\n  m: {{{GOOD}}}\n"

@@ -278,6 +278,7 @@ def test_an_instance_that_nvrtc_refuses_is_left_out(tmp_path):
     assert "# k<Unknown> is left out: " in ported.manifest
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_told_of_its_own_module_and_once(tmp_path):
     """Of many instances that are refused for one reason, the first are named."""
     (tmp_path / "k.cu").write_text(KERNEL + "void f() { k<int><<<1, 1>>>(nullptr, 1); }\n")

@@ -97,6 +97,7 @@ def test_another_source_may_have_the_instances_of_a_template(project):
     assert ported.modules[0].stated["sources"] == ["src/user_of.cu", "src/half.cu"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "others",
     [
@@ -122,6 +123,7 @@ def test_init_lists_them(project, capsys):
     assert sources["user"] == sorted(["src/user.cu", *LINKED[1:]])
 
 
+@pytest.mark.slow
 def test_a_member_may_be_defined_for_the_host_elsewhere(project):
     """The patch of the one source changes nothing of what the other defines."""
     world = """#pragma once

@@ -69,6 +69,7 @@ def as_nvcc_reads(text):
     return re.sub(r"^#ifndef __CUDACC_RTC__\n(.*?)^#endif\n", r"\1", text, flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_mixed_source_compiles_and_means_the_same_to_nvcc(project):
     """NVRTC takes what was refused; without its macro, only line breaks are new."""
     ported = port(project, ["mixed.cu"], arch=ARCH)
@@ -254,6 +255,7 @@ __global__ void k(at::PackedTensorAccessor32<float, 2, at::RestrictPtrTraits> a,
 """
 
 
+@pytest.mark.slow
 def test_torch_types_are_there(tmp_path):
     """For NVRTC only; the accessor lies in memory as Torch's does: a pointer, two sizes, two strides."""
     (tmp_path / "k.cu").write_text(TORCH)

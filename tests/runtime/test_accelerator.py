@@ -506,6 +506,7 @@ assert kernel.hits == 1
 """
 
 
+@pytest.mark.slow
 def test_a_context_may_be_forgotten_while_names_are_compared(launches):
     """What is looked up in lives as long as the look-up: with this allocator, use of what is freed crashes."""
     folder, support = Path(launches.__file__).parent, Path(built_accelerator.__file__).parent

@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 SECONDS = 5
 
 
+@pytest.mark.slow
 def test_random_launches_are_the_same(compiled):
     """What reaches the driver, byte for byte, and the class and the text of every error; nothing is left behind."""
     ends = compare(Path(compiled.__file__).parent, seconds=2)

@@ -309,6 +309,7 @@ def test_a_store_pickles(store, kernel):
     assert copy.get_kernel("saxpy").name == "saxpy"
 
 
+@pytest.mark.slow
 def test_template_arguments_keep_their_types(make_project, tmp_path, driver, fresh_cache):
     """1, 1.0 and True are three instances, and True is C++'s true."""
     from hatch_cuda_kernels.build import build_store

@@ -144,6 +144,7 @@ def test_a_second_loader_answers_as_specified():
         assert answer == case["answer"], case_id(case)
 
 
+@pytest.mark.slow
 def test_both_loaders_choose_the_same_in_a_real_store(example_store, fresh_cache):
     """Every kernel of a store that a build made gets the same image, and the same lowered name in it, from both."""
     store = open_store(example_store)

@@ -64,6 +64,7 @@ def find(kernel):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", slow_but([range(12)], [range(12), range(12, 60)]), ids=str)
 def test_no_damage_raises_anything_else(copy, driver, fresh_cache, tmp_path, seeds):
     """Files that are cut, garbled or of wrong types give errors that say so, never one of Python's own."""
@@ -220,6 +221,7 @@ SOURCE_DAMAGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", SOURCE_DAMAGES)
 def test_a_damaged_source_is_named_and_not_compiled(copy, driver, fresh_cache, monkeypatch, damage):
     """Whoever asks for what would have to be compiled is told the file, and no compiler sees it."""
@@ -241,6 +243,7 @@ def test_a_damaged_source_is_named_and_not_compiled(copy, driver, fresh_cache, m
     assert main(["inspect", str(copy)]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 200)]), ids=str)
 def test_a_changed_byte_of_a_source_is_named(copy, fresh_cache, seeds):
     """Nothing is compiled of it, whichever file it is in."""
@@ -260,6 +263,7 @@ def test_a_changed_byte_of_a_source_is_named(copy, fresh_cache, seeds):
 INDEXES = ("reduce/index.json", "reduce/details.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 200)]), ids=str)
 def test_nothing_is_compiled_by_a_changed_index(copy, fresh_cache, monkeypatch, seeds):
     """Options and names are in it: whichever byte changes, another image must not come of it in silence."""
@@ -276,12 +280,14 @@ def test_nothing_is_compiled_by_a_changed_index(copy, fresh_cache, monkeypatch, 
         path.write_bytes(before)
 
 
+@pytest.mark.slow
 def test_a_store_without_digests_of_its_indexes_is_compiled(copy, fresh_cache):
     """The first versions wrote none."""
     (copy / DIGESTS_FILE).unlink()
     assert open_store(copy).find_image(SUM, arch="sm_75").origin == "jitted"
 
 
+@pytest.mark.slow
 def test_prebuilt_images_need_no_source(copy, driver, fresh_cache):
     """They are taken whatever happened to the sources, which nobody reads for them."""
     shutil.rmtree(copy / "project.source")
@@ -305,6 +311,7 @@ def test_a_damaged_source_is_not_compiled_for_the_next_process_either(copy, driv
     assert "kernels/saxpy.cu: this source does not match the digest" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_damaged_source_is_no_hit_in_the_cache(copy, fresh_cache, capsys):
     """What was recorded of the source as it was is not taken for what it is now, nor compiled beside it."""
     assert open_store(copy).find_image(SUM, arch="sm_90").origin == "jitted"
@@ -315,6 +322,7 @@ def test_a_damaged_source_is_no_hit_in_the_cache(copy, fresh_cache, capsys):
     assert f"/{SOURCE}: this source {CHANGED}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_compile_reads_through_links_and_past_what_the_index_does_not_list(copy, fresh_cache, tmp_path):
     """Installers may link files; a header beside them is nobody's."""
     for path in [path for path in (copy / "project.source").rglob("*.cu*") if path.is_file()]:
@@ -350,6 +358,7 @@ OUTSIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", OUTSIDE)
 def test_a_compile_reads_what_the_index_lists_and_nothing_else(copy, fresh_cache, index):
     """Whatever else an index names is no source: neither files beside the sources, nor outside the store."""
@@ -366,6 +375,7 @@ def forget_spills(details):
     del details["resources"]["saxpy.sm_90.cubin"]["saxpy"]["spill_loads"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "change", "command"),
     [

@@ -120,6 +120,7 @@ def test_contexts_that_come_and_go_leave_nothing_behind(store, driver):
     assert len(store.stats()) <= 4
 
 
+@pytest.mark.slow
 def test_compiled_text_goes_stale(driver, fresh_cache):
     """Its kernels belong to a context: in another, they say so and launch nothing."""
     compiled = compile_to_cubin('extern "C" __global__ void k(int* y) { *y = 1; }', arch="sm_90")

@@ -60,6 +60,7 @@ def recorded():
     return [sorted(entry.toolchain.keys() - {"headers"}) for entry, _, _ in open_cache().entries() if entry.wanted]
 
 
+@pytest.mark.slow
 def test_candidates_are_in_the_order_of_the_code_they_give(build):
     """A compile of the source, then PTX by ptxas, then PTX by nvJitLink, which says that it is slower."""
     nvrtc = load_toolchain().nvrtc
@@ -70,12 +71,14 @@ def test_candidates_are_in_the_order_of_the_code_they_give(build):
     ]
 
 
+@pytest.mark.slow
 def test_the_source_is_compiled_where_nvrtc_is(build):
     """NvJitLink and ptxas are there, and have no part in it."""
     assert find(build("sm_80, compute_80")) == "jitted"
     assert recorded() == [["nvrtc"]]
 
 
+@pytest.mark.slow
 def test_without_nvrtc_ptxas_finishes_the_ptx(build, no_nvrtc, monkeypatch):
     """Its code is that of a whole program; it is recorded, and found where ptxas has gone."""
     store = build("sm_80, compute_80")
@@ -86,6 +89,7 @@ def test_without_nvrtc_ptxas_finishes_the_ptx(build, no_nvrtc, monkeypatch):
     assert "slower" not in str(store.explain("saxpy", arch="sm_103", driver=OLD_DRIVER).chosen)
 
 
+@pytest.mark.slow
 def test_without_both_nvjitlink_does_and_explain_says_it_is_slower(build, no_nvrtc, no_ptxas):
     """Before it is made and after it was recorded."""
     store = build("sm_80, compute_80")
@@ -97,6 +101,7 @@ def test_without_both_nvjitlink_does_and_explain_says_it_is_slower(build, no_nvr
     assert reason.endswith(" as relocatable code, up to 1.5 times slower")
 
 
+@pytest.mark.slow
 def test_a_compile_comes_before_slower_code_that_was_recorded(build, no_ptxas, monkeypatch):
     """Whoever installs NVRTC later gets its code."""
     store = build("sm_80, compute_80")
@@ -107,6 +112,7 @@ def test_a_compile_comes_before_slower_code_that_was_recorded(build, no_ptxas, m
     assert sorted(recorded()) == [["nvjitlink"], ["nvrtc"]]
 
 
+@pytest.mark.slow
 def test_a_ptxas_that_is_too_old_for_the_ptx_is_passed_over(build, no_nvrtc, monkeypatch):
     """The next one that knows its ISA is taken."""
     found = require_ptxas(load_toolchain().nvrtc)
@@ -115,6 +121,7 @@ def test_a_ptxas_that_is_too_old_for_the_ptx_is_passed_over(build, no_nvrtc, mon
     assert compiled(build("compute_80"))[0] == f"compute_80 ptx finished by ptxas {found.version}"
 
 
+@pytest.mark.slow
 def test_ltoir_is_finished_by_nvjitlink_without_nvrtc(build, no_nvrtc):
     """LTO-IR is optimized by nvJitLink, so its code is not of the slower kind."""
     store = build("compute_80", "{lto: true}")

@@ -195,6 +195,7 @@ def test_what_c_libraries_print_is_kept(start):
     assert sorted(out.split("\n")) == ["", "exit handler", "from C", "printed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["while Python waits for a thread", "in an exit handler"])
 def test_python_compiles_while_it_exits(project, fresh_cache, when):
     """From Python 3.12 on, no thread can be started by then."""

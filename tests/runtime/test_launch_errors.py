@@ -139,6 +139,7 @@ os.wait()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_use_after_a_fork_is_called_so(example_store):
     """A child that was forked after CUDA had started is told so, and what to do instead."""

@@ -104,6 +104,7 @@ def test_an_image_that_the_driver_refuses_is_passed_over(store, driver):
     assert len(driver.loaded) == asked
 
 
+@pytest.mark.slow
 def test_ptx_that_the_driver_cannot_assemble_leaves_the_rung(store, driver):
     """222 says that no PTX will do: the source is compiled."""
     driver.capability = (10, 0)
@@ -170,6 +171,7 @@ def test_coroutines_get_kernels_of_their_context(store, driver):
     assert asyncio.run(store.aget_kernel("saxpy")).context_id == 9
 
 
+@pytest.mark.slow
 def test_tier_up_compiles_exactly_for_the_next_store(example_store, driver, fresh_cache):
     """Code of a lower minor is used at once; what is compiled meanwhile is what the next store object takes."""
     driver.capability = (8, 6)
@@ -181,6 +183,7 @@ def test_tier_up_compiles_exactly_for_the_next_store(example_store, driver, fres
     assert found(later.get_kernel("saxpy")) == ("cached", "sm_86", "cubin")
 
 
+@pytest.mark.slow
 def test_kernels_of_compiled_text_are_loaded(driver, fresh_cache):
     """A stand-alone compile gives kernels, and the driver's refusal as an error: there is no other image."""
     source = 'extern "C" __global__ void k(int* y) { *y = 1; }'
@@ -211,6 +214,7 @@ def test_a_driver_that_loads_nothing_during_captures_says_what_to_do_before(stor
         store.get_kernel("saxpy")
 
 
+@pytest.mark.slow
 def test_what_is_unused_is_unloaded_while_a_stream_is_captured(store, driver):
     """It would end the capture if the driver were not told that it is no part of it."""
     store.get_kernel("saxpy")

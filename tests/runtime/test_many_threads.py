@@ -19,6 +19,8 @@ from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.launch import arrays
 
+pytestmark = pytest.mark.every_python
+
 THREADS, LAUNCHES = 8, 300
 MANIFEST = """
 schema: 1
@@ -107,6 +109,7 @@ def test_launches_do_not_mix(store, driver):
     assert sorted(driver.seen) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_a_bound_launch_is_shared(store, driver):
     """Threads may call it at the same time."""
     go = store.get_kernel("k").bind(5, 6, (0x10, 7, 2.0), stream=4)
@@ -120,6 +123,7 @@ def test_a_bound_launch_is_shared(store, driver):
     assert driver.seen == [(4, 5, 6, (0x10, 7, 2.0))] * (THREADS * LAUNCHES)
 
 
+@pytest.mark.slow
 def test_contexts_come_and_go_while_others_launch(store, driver):
     """Each thread has contexts of its own, some of which are destroyed; none is taken for another."""
     numbers = itertools.count(100)
@@ -140,6 +144,7 @@ def test_contexts_come_and_go_while_others_launch(store, driver):
     assert len(kernel._launches.loads) <= THREADS + 1
 
 
+@pytest.mark.slow
 def test_tables_without_end_are_cleared_while_they_are_read(store, driver):
     """A program that keeps making streams and types loses nothing but what it remembers."""
     kernel = store.get_kernel("k")

@@ -13,6 +13,8 @@ from hatch_cuda_kernels import compile_to_cubin, open_store
 from hatch_cuda_kernels.errors import ReentryError
 from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
+pytestmark = pytest.mark.every_python
+
 ARGS = (2.0, None, None, 4)
 
 
@@ -57,6 +59,7 @@ def asking():
     logger.removeHandler(added[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"module": "saxpy"}])
 def test_a_handler_that_asks_for_the_kernel_being_compiled(store, asking, options):
     """It gets an error instead of waiting for itself; the kernel is loaded all the same."""
@@ -66,6 +69,7 @@ def test_a_handler_that_asks_for_the_kernel_being_compiled(store, asking, option
     assert "was asked for by its own loading" in str(handler.answers[0])
 
 
+@pytest.mark.slow
 def test_a_finaliser_in_the_compiling_thread_gets_the_error_too(store, monkeypatch):
     """A compile runs in a thread of its own; what asks from there waits for itself as well."""
     from hatch_cuda_kernels.compiler import nvrtc
@@ -84,6 +88,7 @@ def test_a_finaliser_in_the_compiling_thread_gets_the_error_too(store, monkeypat
     assert [type(answer) for answer in answers] == [ReentryError]
 
 
+@pytest.mark.slow
 def test_a_handler_may_ask_for_another_kernel(store, asking):
     """Only the kernel that is under way is out of reach."""
     store.get_kernel("softmax<32>")
@@ -119,6 +124,7 @@ def test_two_threads_that_want_different_shared_memory_both_get_it(example_store
     assert driver.kernel_attributes["MAX_DYNAMIC_SHARED_SIZE_BYTES", kernel.handle, 0] == 100 << 10
 
 
+@pytest.mark.slow
 def test_libraries_of_dropped_sources_are_unloaded(driver, fresh_cache):
     """Of ten texts that were compiled, loaded and dropped, one is still with the driver at the end."""
     for number in range(10):
@@ -128,6 +134,7 @@ def test_libraries_of_dropped_sources_are_unloaded(driver, fresh_cache):
     assert (len(driver.loaded), len(driver.unloaded)) == (10, 9)
 
 
+@pytest.mark.slow
 def test_the_library_of_a_dropped_store_is_unloaded_once_nothing_uses_it(example_store, driver):
     """A kernel that a program kept keeps its library; loading anything else unloads what is unused."""
     store = open_store(example_store)
@@ -144,6 +151,7 @@ def test_the_library_of_a_dropped_store_is_unloaded_once_nothing_uses_it(example
     assert len(LIBRARIES._libraries) == 1
 
 
+@pytest.mark.slow
 def test_instances_that_are_forgotten_are_freed(example_store, driver, fresh_cache):
     """``instances=1`` bounds what ``instantiate`` keeps, images of instances that are compiled on demand included."""
     store = open_store(example_store, instances=1)

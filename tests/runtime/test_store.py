@@ -49,6 +49,7 @@ def test_ladder(store, fresh_cache, arch, driver, policy, expected):
     assert explained == dict(zip(("origin", "arch", "kind"), expected, strict=True))
 
 
+@pytest.mark.slow
 def test_a_compile_is_recorded_for_the_next(store, fresh_cache):
     """What was jitted once is cached from then on, byte for byte."""
     first = store.find_image("block_sum<float, 128>", arch="sm_75")
@@ -58,12 +59,14 @@ def test_a_compile_is_recorded_for_the_next(store, fresh_cache):
     assert second.path.is_relative_to(fresh_cache)
 
 
+@pytest.mark.slow
 def test_one_compile_serves_every_kernel_of_a_module(store, fresh_cache):
     """A module is compiled whole: its other instances are hits."""
     store.find_image("block_sum<float, 128>", arch="sm_75")
     assert store.find_image("block_sum<double, 256>", arch="sm_75").origin == "cached"
 
 
+@pytest.mark.slow
 def test_an_unlisted_instance_is_compiled_alone(store, fresh_cache):
     """An instance the manifest lacks is compiled even where the architecture is prebuilt, and then recorded."""
     image = store.find_image("block_sum<double, 512>", arch="sm_90")
@@ -121,6 +124,7 @@ def test_jit_switched_off(store, fresh_cache, monkeypatch):
     assert "build the package with sm_75 among its arches" in str(error)
 
 
+@pytest.mark.slow
 def test_explain_reads_as_a_table(store, fresh_cache):
     """The text names the device, marks the chosen candidate and gives each refusal."""
     text = str(store.explain("saxpy", arch="sm_103", driver=(12, 8)))
@@ -175,6 +179,7 @@ def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
     assert store.find_image("saxpy", arch="sm_90", module="two").module == "two"
 
 
+@pytest.mark.slow
 def test_suffixed_modules_are_jitted_with_their_suffix(make_project, tmp_path, fresh_cache):
     """A module built for sm_90a is compiled as sm_100a for a device of that capability."""
     from hatch_cuda_kernels.build import build_store
@@ -210,12 +215,14 @@ def build(root, out):
     return open_store(out)
 
 
+@pytest.mark.slow
 def test_a_suffix_is_kept_only_where_the_device_has_that_form(make_project, tmp_path, fresh_cache):
     """A module built for sm_90a is compiled plainly for devices without architecture-specific code."""
     store = build(make_project("{schema: 1, arches: [sm_90a], modules: {m: {source: saxpy.cu}}}"), tmp_path / "out")
     assert found(store.find_image("saxpy", arch="sm_86")) == ("jitted", "sm_86", "cubin")
 
 
+@pytest.mark.slow
 def test_exact_ignores_images_finished_from_older_ptx(store, fresh_cache, monkeypatch):
     """Whether PTX was finished for an old driver earlier does not change what ``exact`` gives."""
     with monkeypatch.context() as without_nvrtc:
@@ -225,6 +232,7 @@ def test_exact_ignores_images_finished_from_older_ptx(store, fresh_cache, monkey
     assert store.find_image("saxpy", arch="sm_100", policy="exact").origin == "jitted"
 
 
+@pytest.mark.slow
 def test_finished_images_are_offered_only_for_kernels_they_hold(make_project, tmp_path, fresh_cache):
     """A kernel that the PTX lacks is compiled from source instead of finished without it."""
     root = make_project(
@@ -240,6 +248,7 @@ def test_finished_images_are_offered_only_for_kernels_they_hold(make_project, tm
     assert "the kernel is not in this image (only90)" in str(store.explain("only90", arch="sm_100"))
 
 
+@pytest.mark.slow
 def test_a_failed_compile_leaves_older_code_in_use(example_store, tmp_path, fresh_cache):
     """With ``exact``, a source that no longer compiles falls back to a prebuilt image; explain says what failed."""
     shutil.copytree(example_store, tmp_path / "copy")
@@ -248,6 +257,7 @@ def test_a_failed_compile_leaves_older_code_in_use(example_store, tmp_path, fres
     assert found(store.find_image("saxpy", arch="sm_86", policy="exact")) == ("prebuilt", "sm_80", "cubin")
 
 
+@pytest.mark.slow
 def test_a_failed_compile_that_was_needed_shows_its_log(example_store, tmp_path, fresh_cache):
     """Where nothing else runs, the compile's own error is raised, with NVRTC's log."""
     from hatch_cuda_kernels.errors import CompileError
@@ -258,6 +268,7 @@ def test_a_failed_compile_that_was_needed_shows_its_log(example_store, tmp_path,
         open_store(tmp_path / "copy").find_image("saxpy", arch="sm_75")
 
 
+@pytest.mark.slow
 def test_spellings_of_an_instance_share_an_image_and_compile_as_written(store, fresh_cache):
     """An unlisted instance compiles as it was written, and another spelling of it is the same image."""
     first = store.find_image("block_sum<float, 64 - -64>", arch="sm_90")

@@ -150,6 +150,7 @@ def test_what_the_driver_refuses_all_the_same(driver, monkeypatch):
         tensor_map(matrix(), box=(64, 32))
 
 
+@pytest.mark.slow
 def test_a_map_is_passed_by_value(kernels, driver):
     """As the bytes that the driver made, by address: where in a buffer they would be, the architecture decides."""
     first, second = tensor_map(matrix(), box=(64, 32)), tensor_map(matrix(), box=(32, 32))
@@ -160,6 +161,7 @@ def test_a_map_is_passed_by_value(kernels, driver):
     assert (first.shape, first.tobytes()) == ((256, 512), b"\1" * 128)
 
 
+@pytest.mark.slow
 def test_the_array_of_a_map_is_one_of_the_launch(example_store, kernels, driver):
     """Its stream comes before the launch, its device is that of the launch, and two devices are refused."""
     copy = kernels.get_kernel("copy")
@@ -174,6 +176,7 @@ def test_the_array_of_a_map_is_one_of_the_launch(example_store, kernels, driver)
         copy[1, 32](here, 1, there)
 
 
+@pytest.mark.slow
 def test_a_map_launches_on_the_device_of_its_array(driver, fresh_cache, make_project, tmp_path):
     """Whichever device is current."""
     from hatch_cuda_kernels.build import build_store
@@ -189,6 +192,7 @@ def test_a_map_launches_on_the_device_of_its_array(driver, fresh_cache, make_pro
     assert (driver.launched_in, driver.context) == ([17, 17], 7)
 
 
+@pytest.mark.slow
 def test_a_map_keeps_its_array(kernels, driver):
     """Also when only a bound launch holds the map."""
     array = matrix()
@@ -209,6 +213,7 @@ def test_a_map_keeps_what_its_array_exports(driver):
     assert len(freed) == 2
 
 
+@pytest.mark.slow
 def test_an_array_that_moved_is_refused(kernels, driver):
     """A map of memory that the array no longer has must not be used."""
     array = matrix()
@@ -220,6 +225,7 @@ def test_an_array_that_moved_is_refused(kernels, driver):
         kernels.get_kernel("copy")[1, 32](found, 1, found)
 
 
+@pytest.mark.slow
 def test_a_map_is_no_pointer(kernels, driver):
     """For a pointer parameter it says what it is for."""
     with pytest.raises(ArgumentError, match="a tensor map is passed by value, for const __grid_constant__ CUtensorMap"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
 
 SCRIPT = """
@@ -31,6 +33,7 @@ def run(store, arch):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_prebuilt_kernels_need_no_compiler(example_store, fresh_cache):
     """A prebuilt image is found; an architecture nobody built lists every candidate and the package to install."""
     first, *error = run(example_store, "sm_90")
@@ -41,6 +44,7 @@ def test_prebuilt_kernels_need_no_compiler(example_store, fresh_cache):
     assert f"to fix: install a compiler for run time: {pip_install(own('jit'))}" in text
 
 
+@pytest.mark.slow
 def test_what_was_recorded_is_found_without_a_compiler(example_store, fresh_cache):
     """A cache that another process filled serves a process without NVRTC: containers need no compiler."""
     from hatch_cuda_kernels import open_store

@@ -94,6 +94,7 @@ def test_a_module_without_a_kernel_fails_the_build(make_project, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_an_image_from_the_cache_takes_the_name_of_its_module(make_project, tmp_path, fresh_cache):
     """A renamed module, or an equal one, never shows the name under which its image was first compiled."""
     build(make_project(one_module("saxpy.cu").replace("{a:", "{before:")), tmp_path / "before")
@@ -106,6 +107,7 @@ def test_an_image_from_the_cache_takes_the_name_of_its_module(make_project, tmp_
     assert (tmp_path / "after/after/after.sm_80.cubin").is_file()
 
 
+@pytest.mark.slow
 def test_names_are_spelled_as_this_manifest_spells_them(make_project, tmp_path, fresh_cache):
     """An image that the cache has under another spelling is listed under the spelling asked for now."""
     files = {"f.cu": "template <int N> __global__ void f(int* x) { *x = N; }\n"}
@@ -114,6 +116,7 @@ def test_names_are_spelled_as_this_manifest_spells_them(make_project, tmp_path, 
     assert [line[4] for line in build(root, tmp_path / "two")] == ["f<1>"]
 
 
+@pytest.mark.slow
 def test_headers_that_play_no_part_are_not_recorded(make_project, tmp_path, fresh_cache, monkeypatch):
     """A source without toolkit headers gives the same store whether they are installed or not, and whoever compiled."""
     root = make_project(one_module("saxpy.cu"))

@@ -68,6 +68,7 @@ def plain(module, archs=ARCHS):
 INDEX = {"index.json", "details.json"}
 
 
+@pytest.mark.slow
 def test_packing_changes_no_image(build, packed):
     """Every image of a packed store is, byte for byte, that of a plain one, and so is what the store says of it."""
     one, two = open_store(packed), open_store(build("plain", manifest(TWO_MODULES, "packing: none,")))
@@ -253,6 +254,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_pack_is_named_and_passed_over(packed, damage, monkeypatch, fresh_cache):
     """Reading says which file is wrong; the ladder goes on to the compiler, and other modules are not touched."""
@@ -268,6 +270,7 @@ def test_a_damaged_pack_is_named_and_passed_over(packed, damage, monkeypatch, fr
         open_store(packed).find_image("a", arch="sm_121")
 
 
+@pytest.mark.slow
 def test_a_python_without_lzma_says_so(packed, monkeypatch, fresh_cache):
     """Some Pythons are built without liblzma: the reason names the module, and the compiler serves."""
     monkeypatch.setitem(sys.modules, "lzma", None)

@@ -64,6 +64,7 @@ def test_a_build_with_spills_over_the_limit_fails(make_project, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_module_may_spill_more_than_the_others(make_project, tmp_path, capsys):
     """The module's limit replaces the manifest's; both are recorded, and ``verify`` holds the store to them."""
     out = build(make_project, tmp_path / "out", 0, ", max_spill_bytes: 100000")
@@ -299,6 +300,7 @@ def wheel_of(root, version="standard"):
     return Path(next(WheelBuilder(str(root)).build(directory=str(root / "dist"), versions=[version])))
 
 
+@pytest.mark.slow
 def test_a_store_over_the_limit_fails_the_build(project, tmp_path):
     """The largest images come first, with what to do; nothing is written."""
     root = project("max_wheel_size: 20 kB,")
@@ -339,6 +341,7 @@ def test_the_command_line_fails_with_status_1(project, tmp_path, capsys):
     assert "max_wheel_size" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_wheel_over_the_limit_is_not_left(project, capsys):
     """The whole wheel counts, also what is not the store's; it is taken away, and the build fails with status 1."""
     root = project("max_wheel_size: 1 MB,")
@@ -356,6 +359,7 @@ def test_a_wheel_over_the_limit_is_not_left(project, capsys):
     assert wheel_of(root).stat().st_size <= size + 100
 
 
+@pytest.mark.slow
 def test_the_size_of_a_wheel_is_its_file(project):
     """A little less than it has is too little for a wheel, and no matter for an editable install."""
     root = project("max_wheel_size: 1 MB,")

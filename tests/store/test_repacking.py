@@ -54,6 +54,7 @@ def packed(monkeypatch):
     return sizes
 
 
+@pytest.mark.slow
 def test_what_did_not_change_is_not_packed_again(build, packed):
     """The store is the same, byte for byte."""
     first = build("store")

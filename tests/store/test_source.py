@@ -61,6 +61,7 @@ def origins(store, times):
     return [open_store(store).find_image("fill<int>", arch="sm_90").origin for _ in range(times)]
 
 
+@pytest.mark.slow
 def test_what_other_rules_gave_is_not_taken(store, other_version):
     """A version that shows NVRTC another text compiles again, and records that under another key."""
     assert origins(store, 2) == ["jitted", "cached"]
@@ -68,6 +69,7 @@ def test_what_other_rules_gave_is_not_taken(store, other_version):
     assert origins(store, 3) == ["jitted", "cached", "cached"]
 
 
+@pytest.mark.slow
 def test_a_version_that_reads_the_same_takes_it(store, other_version):
     """It finds that out once: the next process does not read the sources."""
     assert origins(store, 1) == ["jitted"]
@@ -78,6 +80,7 @@ def test_a_version_that_reads_the_same_takes_it(store, other_version):
     assert len(reads) == 1
 
 
+@pytest.mark.slow
 def test_code_that_is_in_no_files_is_not_trusted_to_stay(store, other_version, monkeypatch):
     """Such as in a zip archive, where nothing tells one version from another."""
     monkeypatch.setattr(source_reader, "rule_files", list)

@@ -128,6 +128,7 @@ class Editor:
         """Do nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["saxpy.cu", "h.h"])
 def test_a_source_that_changes_meanwhile_fails_the_build(make_project, tmp_path, fresh_cache, name):
     """The store never ships a source that its images were not compiled from."""
@@ -167,6 +168,7 @@ def test_a_store_that_cannot_be_put_in_place_leaves_the_old_one(make_project, tm
     assert not list(tmp_path.glob(".out*"))
 
 
+@pytest.mark.slow
 def test_what_modules_share_is_stored_once(tmp_path, fresh_cache):
     """Modules and chunks ship one copy of a file, and each compiles what its own index lists."""
     for name, text in {
@@ -200,6 +202,7 @@ def test_what_modules_share_is_stored_once(tmp_path, fresh_cache):
 KILLS = Path(__file__).parents[1] / "support" / "staging_kills.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_killed_at_any_step(tmp_path):
     """Also on the way in, before there is a lock, and on the way out, when half of the folder is removed."""

@@ -299,6 +299,7 @@ def test_a_changed_byte_of_a_wheel_is_reported_or_changes_nothing(example_wheel,
             assert by_directory(changed) == by_headers(changed) == by_directory(data), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 80)]), ids=str)
 def test_a_changed_byte_of_a_store_is_reported(example_store, tmp_path, seeds):
     """Of whatever file."""

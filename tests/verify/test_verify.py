@@ -121,6 +121,7 @@ def test_the_recorded_budget_is_for_the_wheel_file(wheel, capsys, tmp_path):
     assert verify(capsys, folder, "--skip", "assembly", "--max-size", "5000")[1]["size"] == "failed"
 
 
+@pytest.mark.slow
 def test_names_that_share_a_symbol_pass(make_project, tmp_path, capsys):
     """Instances spelled in several ways, and an overload that only some architectures have."""
     source = """
@@ -186,6 +187,7 @@ def test_the_how_to_shows_what_is_printed(whole_example_wheel, capsys, tmp_path)
     assert_printed(gaps, capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_verify_needs_neither_the_build_extra_nor_a_compiler(wheel):
     """Where only the base package is, all but what needs nvJitLink is checked; that says what to install."""
     absent = ("yaml", "hatchling", "rich", "cuda.bindings.nvrtc", "cuda.bindings.nvjitlink")

@@ -182,6 +182,7 @@ def test_a_cut_image_is_refused(image):
             read_cubin(image[:size])
 
 
+@pytest.mark.slow
 def test_a_scribbled_image_gives_a_result_or_a_reason(image):
     """Random bytes anywhere lead to ValueError or to some result of the right type."""
     chance = random.Random(1)

@@ -127,6 +127,7 @@ def test_headers_of_another_major_are_left_out(copied, monkeypatch):
     assert list(toolchain.header_folders(12)) == [copied]
 
 
+@pytest.mark.slow
 def test_the_parts_headers_stand_for_their_version():
     """In the real wheels, every header of CUB, libcu++ and the runtime is listed: nothing else is hashed."""
     found = load_toolchain()
@@ -274,6 +275,7 @@ def stray(write, tmp_path, monkeypatch):
     load_toolchain.cache_clear()
 
 
+@pytest.mark.slow
 def test_an_edited_header_is_no_hit(fresh_cache, stray):
     """An image compiled with a header that nobody lists is taken from the cache until that header changes."""
     source = '#include <stray.h>\nextern "C" __global__ void k(int* p) { *p = X; }\n'
@@ -305,6 +307,7 @@ def test_a_wheel_names_the_build_of_its_nvrtc():
     assert libraries.library_version("nvrtc") == load_toolchain().nvrtc
 
 
+@pytest.mark.slow
 def test_a_key_needs_no_library_once_the_toolchain_is_known(fresh_cache, write, tmp_path):
     """The key of a compile with toolkit headers and LTO is found again without loading NVRTC or nvJitLink."""
     write("p/k.cu", "#include <cuda_fp16.h>\n__global__ void k() {}\n")

@@ -54,6 +54,7 @@ def as_found(toolchain):
     return toolchain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_index_gives_the_key_that_the_source_gives(example_store, fresh_cache, kernel, monkeypatch):
     """A prebuilt list and an unlisted instance, with and without toolkit headers: one key, found both ways."""
@@ -74,6 +75,7 @@ def assert_one_key(store, kernel, monkeypatch):
     assert found.origin == "jitted"
 
 
+@pytest.mark.slow
 def test_a_second_hit_scans_nothing(store, fresh_cache):
     """Once a process has found a recorded image, later ones load no code for scanning, logging, locks or compilers."""
     assert [origin(store), origin(store)] == ["jitted", "cached"]
@@ -82,6 +84,7 @@ def test_a_second_hit_scans_nothing(store, fresh_cache):
     assert runs[1] == "cached [] []"
 
 
+@pytest.mark.slow
 def test_a_patched_source_is_no_hit(store, fresh_cache):
     """Somebody who patches the shipped source gets it compiled, not what was recorded of the old one."""
     assert [origin(store), origin(store), origin(store)] == ["jitted", "cached", "cached"]
@@ -89,6 +92,7 @@ def test_a_patched_source_is_no_hit(store, fresh_cache):
     assert [origin(store), origin(store)] == ["jitted", "cached"]
 
 
+@pytest.mark.slow
 def test_a_header_that_comes_first_is_not_seen(store, fresh_cache):
     """A file that is put where the include looks first changes nothing: a compile sees what the index lists."""
     assert [origin(store, "block_sum<float, 128>") for _ in range(3)] == ["jitted", "cached", "cached"]

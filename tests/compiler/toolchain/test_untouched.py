@@ -95,6 +95,7 @@ def site(install, monkeypatch):
     return install(*WHEELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["cuda_fp16.h", "cuda_fp16.hpp"])
 def test_an_altered_header_is_no_hit(install, file):
     """A listed header, or one that it includes, changed at the same size is compiled again, and so is the way back."""
