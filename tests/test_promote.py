@@ -95,6 +95,7 @@ def test_what_was_compiled_is_prebuilt_after_a_promotion(example, capsys, monkey
     assert told.startswith("nothing to add: no other kernel of ")
 
 
+@pytest.mark.slow
 def test_json_and_the_bundle(example, capsys, monkeypatch, tmp_path):
     """The same as data; a bundle holds these images only, and needs no manifest."""
     monkeypatch.chdir(tmp_path)

@@ -269,6 +269,7 @@ def test_cache_info_and_clear(capsys, fresh_cache, example_store):
     assert f"{fresh_cache}: 0 images, 0 of 1,073,741,824 bytes" in run(capsys, "cache", "info")[1]
 
 
+@pytest.mark.slow
 def test_schema_is_a_json_schema(capsys):
     """The schema prints and is itself valid."""
     jsonschema = pytest.importorskip("jsonschema")

@@ -43,6 +43,7 @@ INCLUDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "header"),
     [pytest.param(*case, id=name, marks=HEAVY.get(case[1], ())) for name, case in INCLUDED.items()],

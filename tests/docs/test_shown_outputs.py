@@ -150,6 +150,7 @@ def test_check_says_which_front_end_is_shared(project, capsys):
     assert_printed(shown("build-faster.md", "module 'radix_sort'"), said(capsys, "check"))
 
 
+@pytest.mark.slow
 def test_a_link_that_fails_is_explained(project, capsys):
     """The page's project, with the function that one source uses under another name in the other."""
     page = DOCS / "howto/several-sources.md"

@@ -197,6 +197,7 @@ def test_a_driver_and_its_device(settled, capsys, tmp_path, monkeypatch, example
     assert "saxpy    8.6     prebuilt  sm_80  runs on 8.6 as code of the same major" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("init", "state"), [(100, "missing"), (999, "broken")])
 def test_a_driver_that_does_not_start(settled, capsys, tmp_path, monkeypatch, init, state):
     """A driver without a device is nothing broken; any other failure is."""

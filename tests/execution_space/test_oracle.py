@@ -111,6 +111,7 @@ def test_an_edited_source_is_tried_again(make_project, fresh_cache):
     assert origins(root / "out") == ["jitted", "cached"]
 
 
+@pytest.mark.slow
 def test_what_a_compile_for_another_architecture_refused_does_not_count(make_project, fresh_cache):
     """A build after it cuts what it would cut alone."""
     text = f"#if __CUDA_ARCH__ == 800\nnamespace n {{ {UNUSED['often']} }}\n#endif\n{TOY}"

@@ -58,6 +58,7 @@ def test_an_architecture_that_is_not_listed_is_compiled(project):
     assert report.compiled.isdisjoint(entry.key for entry in two.entries)
 
 
+@pytest.mark.slow
 def test_an_instance_that_is_not_listed_is_compiled(project):
     """In the source that has the template; the rest is linked to it."""
     image = open_store(project / "out").find_image("fill<double>", arch="sm_80")

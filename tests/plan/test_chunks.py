@@ -97,6 +97,7 @@ def test_an_unlisted_instance_is_compiled_as_ever(five):
         assert store.find_image("fill<77>", arch="sm_90", module=module).origin in {"jitted", "cached"}
 
 
+@pytest.mark.slow
 def test_a_device_without_an_image_compiles_the_chunk_only(five):
     """The kernel's own program is compiled for it, with the two instances it has."""
     image = open_store(five / "out").find_image("fill<3>", arch="sm_120")

@@ -75,6 +75,7 @@ def test_three_builds_share_the_work(project, tmp_path):
     assert stores[0] == stores[1] == stores[2]
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_a_build_that_ends_leaves_the_other_going_on(project, tmp_path, ending):

@@ -71,6 +71,7 @@ __device__ Number operator-(const Number& a);
     assert ported.modules[0].stated["sources"] == ["src/user_of.cu", "src/number.cu"]
 
 
+@pytest.mark.slow
 def test_port_drafts_the_sources_that_define_what_is_used(project, capsys):
     """They are found through what they use themselves, and the draft says why each is there and builds."""
     root = project()
@@ -113,6 +114,7 @@ def test_what_the_project_does_not_tell_is_not_drafted(project, others):
     assert module.stated["source"] == "src/step.cu"
 
 
+@pytest.mark.slow
 def test_init_lists_them(project, capsys):
     """So that each source is in the manifest that it writes."""
     root = project(**{"pyproject.toml": PYPROJECT, "p/__init__.py": ""})
@@ -151,6 +153,7 @@ LAUNCHES = "__global__ void child(int* p) { *p = 1; }\n__global__ void k(int* p)
 ASKS = "#include <cuda_runtime.h>\n__global__ void k(int* p) { cudaGetDevice(p); }\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LAUNCHES, ASKS])
 def test_the_device_runtime_is_linked_where_device_code_uses_it(project, text):
     """No PTX can be linked with it, so the draft lists real architectures; host code that launches needs nothing."""
@@ -175,6 +178,7 @@ def test_host_code_that_launches_links_nothing(project):
     assert module.libraries == ()
 
 
+@pytest.mark.slow
 def test_init_links_the_device_runtime(project):
     """A project whose kernels launch others gets a manifest that builds."""
     root = project(**{"pyproject.toml": PYPROJECT, "p/__init__.py": "", "src/launch.cu": LAUNCHES})

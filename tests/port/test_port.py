@@ -435,6 +435,7 @@ def test_bad_input_is_refused(project, capsys):
     assert main(["port", "../mixed.cu"]) == 2
 
 
+@pytest.mark.slow
 def test_headers_that_a_build_includes_before_a_source_are_stated(tmp_path, monkeypatch):
     """Beside those that the instances of a module need."""
     (tmp_path / "inc").mkdir()

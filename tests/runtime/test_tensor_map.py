@@ -31,6 +31,7 @@ def matrix(shape=(256, 512), *, address=0x1000, typestr="<f4", strides=None, str
     return InterfaceArray(address, stream, shape, typestr, strides, mask)
 
 
+@pytest.mark.slow
 def test_the_driver_counts_dimensions_from_the_last(driver):
     """Extents, strides in bytes without the last dimension's, and the tile are turned around."""
     tensor_map(matrix((7, 256, 512)), box=(1, 64, 32), element_strides=(1, 2, 1), swizzle="128B", l2_promotion="256B")

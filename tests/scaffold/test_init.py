@@ -485,6 +485,7 @@ def test_what_uv_runs_is_run_by_uv(init, monkeypatch):
     assert init()[1]["next"][0] == "uv run hatch-cuda-kernels check"
 
 
+@pytest.mark.slow
 def test_an_editable_installs_store_is_in_no_sdist(root, init, fresh_cache):
     """The table that is written is of all targets: sources go in, what was compiled into the source tree does not."""
     init()
@@ -497,6 +498,7 @@ def test_an_editable_installs_store_is_in_no_sdist(root, init, fresh_cache):
     assert "my_lib-0.1.0/kernels/saxpy.cu" in names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ignored", [True, False])
 def test_a_wheel_has_the_store_whatever_git_ignores(ignored, root, init, fresh_cache):
     """The line in .gitignore is about the source tree."""

@@ -80,6 +80,7 @@ def test_the_manifest_lists_what_compiles(project, capsys):
     assert main(["build", "--out", "store"]) == 0
 
 
+@pytest.mark.slow
 def test_a_folder_of_kernels_becomes_a_project(project, capsys):
     """A package, no first kernel, and nothing in the page about one."""
     assert main(["init", "--name", "p", "--json"]) == 0
@@ -108,6 +109,7 @@ def init(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_kernels_that_are_only_in_headers_are_found(init, tmp_path):
     """The .cu file that includes them is compiled, through other headers too; what none includes is compiled alone."""
     kernel = 'extern "C" __global__ void {}(float* p) {{ *p = 1; }}\n'
@@ -173,6 +175,7 @@ def test_without_its_compiler_a_manifest_is_from_the_text(version, reason, init,
     assert [module.name for module in load_manifest(tmp_path / "kernels.yaml").modules] == ["broken", "good"]
 
 
+@pytest.mark.slow
 def test_a_second_init_tries_what_was_not_tried(init, nvrtc, tmp_path):
     """Once its compiler is there, the manifest has what a first init with it would have written."""
     with_nvrtc = init("--name", "p", **UNTRIED)
@@ -211,6 +214,7 @@ def test_a_second_init_leaves_what_was_edited(init, nvrtc, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
     """The one command that comes next is another init, and that takes what has been mended."""
     nvrtc("")

@@ -31,6 +31,7 @@ def found_by_verify(wheel):
     return results["sbom"].state, [problem.message for problem in results["sbom"].problems]
 
 
+@pytest.mark.slow
 def test_it_is_valid(example_wheel):
     """The validator of the format's authors has nothing against it."""
     json_validator = pytest.importorskip("cyclonedx.validation.json", reason="needs cyclonedx-python-lib")

@@ -318,6 +318,7 @@ def test_a_store_over_the_limit_fails_the_build(project, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_store_within_the_limit_is_written(project, tmp_path):
     """A limit that holds is recorded, for ``verify``, and changes nothing else."""
     for name, more in (("one", ""), ("two", "max_wheel_size: 1 MB,")):

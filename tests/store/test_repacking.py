@@ -63,6 +63,7 @@ def test_what_did_not_change_is_not_packed_again(build, packed):
     assert packed[3:] == [min(packed)]
 
 
+@pytest.mark.slow
 def test_a_changed_module_is_packed_anew(build, project, packed):
     """It alone, and the store is what a build into an empty folder gives."""
     build("store")

@@ -422,6 +422,7 @@ def make_schema_1(store):
     (store / "digests.json").write_text(digests_text(store))
 
 
+@pytest.mark.slow
 def test_an_older_schema_is_compared_like_the_current_one(small, capsys):
     """A rebuild gives every byte of a store as it was built, and finds the lie of another."""
     make_schema_1(small)
@@ -434,6 +435,7 @@ def test_an_older_schema_is_compared_like_the_current_one(small, capsys):
     assert "kernels.tsv is not what the shipped sources give" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_modules_of_two_schemas_are_no_store(make_project, tmp_path, fresh_cache, capsys):
     """A store has one."""
     modules = "{a: {source: saxpy.cu}, b: {source: b.cu}}"
