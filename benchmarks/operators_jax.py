@@ -140,14 +140,14 @@ def ours(platform, work):
 
         from cpu_kernels import CpuTarget, operator_kernel
 
-        from hatch_cuda_kernels.operators.jax.call import make_call
+        from hatch_cuda_kernels.operators.jax.call import JaxCall
 
         launch = ctypes.CDLL(str(work / "handler.so"))["launch_on_host"]
         launch.argtypes, launch.restype = [ctypes.c_void_p] * 4, ctypes.c_int
         kernel = operator_kernel("scale", "float* y, const float* x, long long n, float a")
         target = CpuTarget(kernel, None)
         target.launch = launch
-        call = make_call(kernel, out={"y": "x"}, aliases={}, target=target)
+        call = JaxCall(kernel, out={"y": "x"}, aliases={}, target=target)
     return lambda x: call(x, x.size, FACTOR)
 
 

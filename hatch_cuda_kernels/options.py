@@ -297,17 +297,13 @@ def option_conflicts(options: NvrtcOptions, *, front_end: str = "per-arch") -> l
 
 
 def options_from(data: dict[str, Any]) -> NvrtcOptions:
-    """Read what ``canonical_options`` gave. Raises TypeError for an unknown name, ValueError for a wrong value."""
-    check_shape(data, {f"{name}?": _shape_of(name) for name in _DEFAULTS})
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
-    if "define" in values:
-        values["define"] = tuple((name, text) for name, text in values["define"])
-    values |= {name: kind(values[name]) for name, kind in _ENUMS.items() if name in values}
-    refusal = next(filter(None, map(extra_refusal, values.get("extra", ()))), None)
+    """Read what ``canonical_options`` gave. Raises TypeError as ``options_of``, ValueError for a flag in ``extra``."""
+    options = options_of(data)
+    refusal = next(filter(None, map(extra_refusal, options.extra)), None)
     if refusal is not None:
         message = f"extra: {refusal}"
         raise ValueError(message)
-    return NvrtcOptions(**values)
+    return options
 
 
 def options_of(given: object) -> NvrtcOptions:
@@ -342,13 +338,13 @@ def override_options(options: NvrtcOptions, **changes: Any) -> NvrtcOptions:  # 
 
 def _converted_value(name: str, value: Any) -> Any:
     """Return an option's value in the type of the field. Raises TypeError, which says what the option takes."""
-    if value == _DEFAULTS[name]:
-        return _DEFAULTS[name]
     kept = value
     if name == "define" and isinstance(value, Mapping):
         kept = tuple((macro, str(text) if type(text) is int else text) for macro, text in value.items())
     elif isinstance(value, list):
-        kept = tuple(value)
+        kept = tuple(map(tuple, value)) if name == "define" else tuple(value)
+    if kept is None and _DEFAULTS[name] is None:
+        return None
     try:
         pairs = [[macro, text] for macro, text in kept] if name == "define" else _plain(kept)
         check_shape({name: pairs}, {name: _shape_of(name)})

@@ -47,6 +47,10 @@ _PREFIX_DIGITS: Final = 2
 _MOST_TEXT: Final = 64 << 20
 
 
+#: Fields that JSON has as they are.
+_AS_THEY_ARE: Final = ("key", "module", "kind", "resources", "toolchain", "log", "created")
+
+
 class BadEntryError(ValueError):
     """An entry on disk is damaged; the cache quarantines it and reports a miss."""
 
@@ -94,22 +98,15 @@ class Entry(NamedTuple):
 
     def to_json(self) -> str:
         """Return the text of ``entry.json``; the image is named there by its digest."""
-        data = {
+        data: dict[str, Any] = {name: getattr(self, name) for name in _AS_THEY_ARE} | {
             "schema": ENTRY_SCHEMA,
-            "key": self.key,
-            "module": self.module,
-            "kind": self.kind,
             "arch": str(self.arch),
             "file": self.file,
             "sha256": self.sha256,
             "bytes": len(self.image),
             "kernels": [[symbol.name, symbol.lowered, list(symbol.params)] for symbol in self.kernels],
             "globals": [[symbol.name, symbol.lowered] for symbol in self.globals],
-            "resources": self.resources,
             "ptx_isa": list(self.ptx_isa),
-            "toolchain": self.toolchain,
-            "log": self.log,
-            "created": self.created,
             "seconds": round(self.seconds, 6),
         }
         if self.wanted:
@@ -125,9 +122,7 @@ class Entry(NamedTuple):
         if len(image) != data["bytes"] or sha256(image).hexdigest() != data["sha256"]:
             raise BadEntryError("the image does not match its digest")
         return cls(
-            key=data["key"],
-            module=data["module"],
-            kind=data["kind"],
+            **{name: data[name] for name in _AS_THEY_ARE},
             arch=SmArch.parse(data["arch"]),
             image=image,
             kernels=tuple(
@@ -135,11 +130,7 @@ class Entry(NamedTuple):
                 for name, lowered, params in data["kernels"]
             ),
             globals=tuple(Symbol(name, lowered) for name, lowered in data["globals"]),
-            resources=data["resources"],
             ptx_isa=(data["ptx_isa"][0], data["ptx_isa"][1]),
-            toolchain=data["toolchain"],
-            log=data["log"],
-            created=data["created"],
             seconds=data["seconds"],
             wanted=data.get("wanted", ""),
         )

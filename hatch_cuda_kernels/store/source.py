@@ -13,7 +13,6 @@ from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.options import options_from
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE
 
 if TYPE_CHECKING:
@@ -248,6 +247,7 @@ class ModuleSource:
 def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
     """Return a module's recipe with these names. Raises TypeError or ValueError for options that are not known here."""
     from hatch_cuda_kernels.compiler import Recipe  # off the prebuilt path
+    from hatch_cuda_kernels.options import options_from
 
     return Recipe(
         module=index.module,

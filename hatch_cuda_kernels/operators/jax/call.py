@@ -234,29 +234,25 @@ _AXES: Final = ("y", "z")
 _MOST_BLOCKS: Final = 65535
 
 
-def make_call(
-    kernel: OperatorKernel,
-    *,
-    out: Mapping[str, Any],
-    aliases: Mapping[str, str],
-    vmap: Vmap = "sequential",
-    target: LaunchTarget | None = None,
-) -> JaxCall:
-    """Return the function of ``Store.jax_call``. Raises InputError for a declaration that does not fit the kernel."""
-    if vmap != "sequential" and vmap not in _AXES:
-        raise InputError(f"vmap of {kernel.name} must be 'sequential', 'y' or 'z', not {vmap!r}")
-    return JaxCall(kernel, Outputs.declare(kernel, out, aliases), vmap, target or CudaTarget(kernel.get_kernel))
-
-
 class JaxCall:
     """A kernel as a function of JAX. It takes the kernel's arguments without its outputs, which it returns."""
 
-    def __init__(self, kernel: OperatorKernel, outputs: Outputs, vmap: Vmap, target: LaunchTarget) -> None:
-        self._kernel = kernel
-        self._outputs = outputs
-        self._vmap = vmap
+    def __init__(
+        self,
+        kernel: OperatorKernel,
+        *,
+        out: Mapping[str, Any],
+        aliases: Mapping[str, str],
+        vmap: Vmap = "sequential",
+        target: LaunchTarget | None = None,
+    ) -> None:
+        """Raise InputError for a declaration that does not fit the kernel."""
+        if vmap != "sequential" and vmap not in _AXES:
+            raise InputError(f"vmap of {kernel.name} must be 'sequential', 'y' or 'z', not {vmap!r}")
+        self._kernel, self._vmap = kernel, vmap
+        self._outputs = outputs = Outputs.declare(kernel, out, aliases)
         taken = {parameter.name for parameter in (*outputs.division.arrays, *outputs.division.numbers)}
-        registered = _register(kernel, outputs.passing(kernel), target)
+        registered = _register(kernel, outputs.passing(kernel), target or CudaTarget(kernel.get_kernel))
         self._target = registered.handler.target
         self.target_name = registered.name
         """The name that XLA calls it by."""
@@ -393,7 +389,7 @@ def declare(
         policy=options.get("policy") or policy,
         sizes={option: value for option, value in options.items() if option not in _OTHERS},
     )
-    return make_call(
+    return JaxCall(
         kernel,
         out=options.get("out", {}),
         aliases=options.get("aliases", {}),

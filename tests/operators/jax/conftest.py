@@ -25,12 +25,12 @@ def make(jax, request):
 
     Each test has its own kernels: a handler is registered for the rest of the process.
     """
-    from hatch_cuda_kernels.operators.jax.call import make_call
+    from hatch_cuda_kernels.operators.jax.call import JaxCall
 
     def make(declarations=SAXPY, run=add_scaled, *, out=(), aliases=(), vmap="sequential", name="saxpy", **sizes):
         kernel = operator_kernel(name, declarations, identity=(request.node.nodeid, repr(sorted(sizes))), **sizes)
         target = CpuTarget(kernel, run)
-        return make_call(kernel, out=dict(out), aliases=dict(aliases), vmap=vmap, target=target), target
+        return JaxCall(kernel, out=dict(out), aliases=dict(aliases), vmap=vmap, target=target), target
 
     return make
 

@@ -32,13 +32,13 @@ PREAMBLE = """
 import sys
 import jax, jax.numpy as jnp, numpy as np
 from cpu_kernels import CpuTarget, array_at, operator_kernel
-from hatch_cuda_kernels.operators.jax.call import make_call
+from hatch_cuda_kernels.operators.jax.call import JaxCall
 
 def add_scaled(_, y, x, n, a):
     array_at(y, n)[:] += a * array_at(x, n)
 
 kernel = operator_kernel("saxpy", "float* y, const float* x, unsigned int n, float a")
-saxpy = make_call(kernel, out={}, aliases={"y": "y"}, target=CpuTarget(kernel, add_scaled))
+saxpy = JaxCall(kernel, out={}, aliases={"y": "y"}, target=CpuTarget(kernel, add_scaled))
 """
 
 
@@ -205,11 +205,11 @@ def test_two_modules_with_equal_kernels(jax, make):
     """Each keeps its own handler: their device variables may differ."""
     from cpu_kernels import CpuTarget, operator_kernel
 
-    from hatch_cuda_kernels.operators.jax.call import make_call
+    from hatch_cuda_kernels.operators.jax.call import JaxCall
 
     ran = []
     for scope in ("one", "two", "one"):
         kernel = operator_kernel("twin", "float* y", identity=("twins",), scope=scope)
         target = CpuTarget(kernel, lambda *_, scope=scope: ran.append(scope))
-        jax.block_until_ready(make_call(kernel, out={}, aliases={"y": "y"}, target=target)(jax.numpy.ones(2)))
+        jax.block_until_ready(JaxCall(kernel, out={}, aliases={"y": "y"}, target=target)(jax.numpy.ones(2)))
     assert ran == ["one", "two", "one"]
