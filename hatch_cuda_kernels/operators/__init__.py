@@ -75,7 +75,7 @@ def kernels_with_rules(reader: StoreReader) -> list[KernelWithRule]:
     modules = dict(reader.kernels())
     found = []
     for line in reader.lines():
-        stated = () if line.key.startswith("&") else reader.module(line.module).launch
+        stated = () if line.is_variable else reader.module(line.module).launch
         rule = find_rule(map(LaunchRule.from_json, stated), line.name)
         if rule is not None:
             module = modules[line.name] and line.module

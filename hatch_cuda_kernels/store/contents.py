@@ -129,7 +129,7 @@ def list_contents(reader: StoreReader) -> dict[str, Any]:
         if line.module not in modules:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
-        if not line.key.startswith("&"):
+        if not line.is_variable:
             rule = find_rule(map(LaunchRule.from_json, reader.module(line.module).launch), line.name)
             launch = {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
             modules[line.module]["kernels"][line.name] = _signature(line) | launch

@@ -84,6 +84,11 @@ class KernelLine(NamedTuple):
     names: tuple[str, ...] = ()
 
     @property
+    def is_variable(self) -> bool:
+        """Whether it lists a device variable."""
+        return self.key.startswith("&")
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What the kernel takes, as far as it is known."""
         from hatch_cuda_kernels.signature import parameters_of  # not for look-ups
@@ -129,7 +134,7 @@ class StoreReader:
 
     def kernels(self) -> list[tuple[str, str | None]]:
         """Return every listed kernel with its module, which is None if no other module has the name."""
-        lines = [line for line in self.lines() if not line.key.startswith("&")]
+        lines = [line for line in self.lines() if not line.is_variable]
         count = Counter(line.key for line in lines)
         return [(line.name, line.module if count[line.key] > 1 else None) for line in lines]
 

@@ -111,7 +111,7 @@ def check_kernels(subject: Subject) -> Outcome:
     problems = [problem for image in subject.images for problem in _image_problems(subject, image)]
     for index in subject.modules:
         problems += (Problem(message, REBUILD, index.module) for message in _line_problems(subject, index))
-    return Outcome.of(sum(not line.key.startswith("&") for line in subject.lines), "kernels", problems)
+    return Outcome.of(sum(not line.is_variable for line in subject.lines), "kernels", problems)
 
 
 def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     for line in lines:
         if called and not any(line.key in keys for _, keys in called):
             yield f"the kernel {line.lowered} is listed as {line.name!r}, a name that no image gives it"
-        if line.key.startswith("&") and line.params:
+        if line.is_variable and line.params:
             yield f"the variable {line.name!r} is listed with parameters"
         yield from _type_problems(line)
         if not can_mean(line.name, line.lowered):
@@ -186,7 +186,7 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     if contents is None:
         return
     found, lines, own = _entry_points(contents), subject.module_lines(image.index.module), image.record.lowered
-    kernels = [(own.get(line.key, line.lowered), line) for line in lines if not line.key.startswith("&")]
+    kernels = [(own.get(line.key, line.lowered), line) for line in lines if not line.is_variable]
     yield from _kernel_problems(image, found, kernels)
     listed = {lowered: line.lowered for lowered, line in kernels}
     known = () if image.index.libraries else found  # libraries have kernels, which are not listed
@@ -196,7 +196,7 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     yield from (image.problem(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
     for line in lines:
         lowered = own.get(line.key, line.lowered)
-        if line.key.startswith("&") and lowered not in contents.variables:
+        if line.is_variable and lowered not in contents.variables:
             yield image.problem(f"the variable {line.name!r} ({lowered}) is not in the image")
     yield from (image.problem(message) for message in _rename_problems(image, lines))
     if isinstance(contents, Cubin):

@@ -33,7 +33,7 @@ def check_supports(subject: Subject) -> Outcome:
         for gap in find_gaps(supports, subject.kernels(index.module), index.images)
     ]
     driver = "any driver" if supports.driver is None else f"CUDA {version_text(supports.driver)}"
-    count = len(supports.devices) * len({line.lowered for line in subject.lines if not line.key.startswith("&")})
+    count = len(supports.devices) * len({line.lowered for line in subject.lines if not line.is_variable})
     return Outcome.of(count, f"pairs of kernel and device, with {driver}", problems)
 
 
@@ -113,7 +113,7 @@ def check_assembly(subject: Subject) -> Outcome:
         known = {real.capability for real in known_archs(version)}
         unknown = [arch for arch in wanted if arch.capability not in known]
         problems += [_unknown(image, unknown, version)] if unknown else []
-        lines = (line for line in subject.module_lines(image.index.module) if not line.key.startswith("&"))
+        lines = (line for line in subject.module_lines(image.index.module) if not line.is_variable)
         has = (line for line in lines if line.lowered not in image.record.lacks)
         kernels = {image.record.lowered.get(line.key, line.lowered) for line in has}
         jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]

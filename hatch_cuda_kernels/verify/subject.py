@@ -282,11 +282,11 @@ class Subject:
 
     def kernels(self, module: str) -> list[Symbol]:
         """Return a module's kernels."""
-        return [_symbol(line) for line in self.module_lines(module) if not line.key.startswith("&")]
+        return [_symbol(line) for line in self.module_lines(module) if not line.is_variable]
 
     def variables(self, module: str) -> list[Symbol]:
         """Return a module's device variables."""
-        return [_symbol(line) for line in self.module_lines(module) if line.key.startswith("&")]
+        return [_symbol(line) for line in self.module_lines(module) if line.is_variable]
 
 
 def _symbol(line: KernelLine) -> Symbol:

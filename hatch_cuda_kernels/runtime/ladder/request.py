@@ -173,7 +173,7 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     lacking = {lowered for record in index.images for lowered in record.lacks}
     names = reader.details(variable.module).names
     listed = (line for kernel in names for line in reader.find(normalize_name(kernel)))
-    for line in chain(listed, (line for line in reader.lines() if not line.key.startswith("&"))):
+    for line in chain(listed, (line for line in reader.lines() if not line.is_variable)):
         if line.module == variable.module and line.lowered not in lacking:
             return variable, line
     hint = f"no kernel of module {variable.module} is in all its images; use get_global of a kernel"
@@ -225,7 +225,7 @@ def _suggestions(reader: StoreReader, name: str, what: str) -> tuple[list[str], 
     """Return similar names, and a hint if the list of kernels may be out of date."""
     from difflib import get_close_matches  # only for the message
 
-    everything = [line for line in reader.lines() if line.key.startswith("&") == (what == "variable")]
+    everything = [line for line in reader.lines() if line.is_variable == (what == "variable")]
     alike = {line.name: line.name for line in everything} | {base_name(line.key): line.name for line in everything}
     near = list(dict.fromkeys(alike[match] for match in get_close_matches(name, alike)))
     editable = everything and reader.module(everything[0].module).editable is not None
