@@ -30,6 +30,8 @@ _DEEPEST: Final = 1 << 12
 _MOST_VISITS: Final = 1 << 16
 #: How many ways to read a file are remembered.
 _MOST_TRACES: Final = 8
+#: How much of that a unit remembers: a file counts again for each that includes it.
+_MOST_REMEMBERED: Final = 1 << 21
 
 
 class Run(NamedTuple):
@@ -207,6 +209,7 @@ class _UnitReader:
         self._inclusions: Final[list[tuple[SourceFile, Directive, Sequence[SourceFile]]]] = []
         self._wanted: Final[list[tuple[str, int | None]]] = []
         """Files that were to be read, and since when they are not read again."""
+        self._left = _MOST_REMEMBERED
         self._onces: Final[list[tuple[int, str]]] = []
         """Files that are not to be read again, each with the depth of branches."""
         logs = unit.conditions, unit.unresolved, self._inclusions, self._wanted, self._onces
@@ -251,6 +254,8 @@ class _UnitReader:
 
     def _remember(self, frame: _Frame, visit: Visit) -> None:
         """Remember how a file was read, for others."""
+        if self._left < 0:
+            return
         known: list[_Trace] = frame.file.memory.setdefault(_Trace, [])
         asked, changes = self._unit.macros.since(frame.macros)
         conditions, unresolved, inclusions, wanted, onces = (
@@ -259,6 +264,7 @@ class _UnitReader:
         passed = {name: since for name, since in wanted if since is not None and since < frame.read}
         read = {name: None for name, since in wanted if since is None}
         self._wanted[frame.lengths[3] :] = [*passed.items(), *read.items()]
+        self._left -= sum(map(len, (asked, changes, inclusions, wanted, conditions)))
         if len(known) < _MOST_TRACES:
             known.append(
                 _Trace(

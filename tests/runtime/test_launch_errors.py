@@ -33,7 +33,10 @@ REFUSED = [
         {"cooperative": True, "grid": 9000},
         r"a cooperative grid of 9000 blocks: at most 8448 run at a time \(64 on each of",
     ),
-    ({"stream": 0x77}, r"the stream 0x77 does not exist, or was destroyed \(cuStreamGetCtx: CUDA_ERROR_INVALID_HANDLE\)"),
+    (
+        {"stream": 0x77},
+        r"the stream 0x77 does not exist, or was destroyed \(cuStreamGetCtx: CUDA_ERROR_INVALID_HANDLE\)",
+    ),
     ({"stream": 0x55}, r"the stream 0x55 is of another context than the one the kernel is launched in"),
 ]
 
