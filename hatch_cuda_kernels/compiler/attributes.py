@@ -2,7 +2,7 @@
 
 It ignores attributes of GNU C behind a class or an enumeration, in the spelling ``[[gnu::packed]]`` everywhere, and
 ``#pragma pop_macro``. gcc and nvcc do not: what the host puts into such a struct, a kernel would read elsewhere. Which
-places these are was found by 3,520 declarations given to both (``tests/compiler/test_ignored.py`` has the rule's).
+places these are was found by 3,520 declarations given to both (``tests/compiler/test_attributes.py`` has the rule's).
 """
 
 from __future__ import annotations
