@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
@@ -39,46 +41,25 @@ class Measure:
     title: str
     unit: str
     per: Literal["kernel", "image"]
-    limit: _Limit | None
-    """None if no increase is a regression."""
     about: str
+    limit: _Limit | None = None
+    """None if no increase is a regression."""
     rule: str = ""
     """The limit in words."""
 
 
-_LARGER: Final = "more than 10 % and at least 1 KiB larger"
-#: In the order the page offers them.
-MEASURES: Final = (
-    Measure(
-        "bytes", "Image size", "bytes", "image", _Limit(_KIB, 0.10),
-        "Bytes of the image. One image holds all kernels of its module, so a cell spans them.",
-        _LARGER,
-    ),
-    Measure(
-        "code", "Machine code", "bytes", "kernel", _Limit(_KIB, 0.10),
-        "Bytes of the kernel's instructions, read from the CUBIN. PTX has none before the driver compiles it.",
-        _LARGER,
-    ),
-    Measure(
-        "seconds", "Compile time", "s", "image", None,
-        "Seconds of the compile that made the image. They depend on the machine, so they are never a regression.",
-    ),
-    Measure(
-        "registers", "Registers", "per thread", "kernel", _Limit(8),
-        "Registers per thread. The hardware allocates them in steps of 8; with more of them fewer warps run at a time.",
-        "8 or more registers more",
-    ),
-    Measure(
-        "shared", "Shared memory", "bytes per block", "kernel", _Limit(_KIB, 0.10),
-        "Static shared memory per block. What a launch requests in addition is not in the image.",
-        "more than 10 % and at least 1 KiB more",
-    ),
-    Measure(
-        "spills", "Spills", "bytes per thread", "kernel", _Limit(1),
-        "Bytes of spill stores and loads per thread: values that did not fit into registers and went to local memory.",
-        "any increase",
-    ),
-)  # fmt: skip
+def asset(name: str) -> str:
+    """Return the text of a file of the page."""
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def _measures() -> Iterator[Measure]:
+    for facts in tomllib.loads(asset("measures.toml"))["measure"]:
+        limit = _Limit(**facts["limit"]) if "limit" in facts else None
+        yield Measure(**facts | {"limit": limit})
+
+
+MEASURES: Final = tuple(_measures())
 
 
 def short(measure: Measure, value: float) -> str:

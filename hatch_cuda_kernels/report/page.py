@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from importlib.resources import files
 from itertools import groupby
 from math import exp, log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -20,6 +19,7 @@ from hatch_cuda_kernels.report.figures import (
     MEASURES,
     Cell,
     Comparison,
+    asset,
     columns_of,
     compare,
     figures_of,
@@ -383,16 +383,12 @@ _COLUMN_WIDTH: Final = 90
 _ROOT: Final = re.compile(r'^<svg [^>]*?width="(\d+)" height="(\d+)"[^>]*>')
 
 
-def _asset(name: str) -> str:
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
-
-
 def _draw_heat(panel: Panel, grid: Grid) -> str:
     """Return a heat map as SVG, without the rows' names, which the page keeps in view while the picture scrolls."""
     import vl_convert  # starts a JavaScript engine
 
     columns = [str(column) for column in grid.columns]
-    spec = json.loads(_asset("heat.vl.json"))
+    spec = json.loads(asset("heat.vl.json"))
     spec["width"] = len(columns) * _COLUMN_WIDTH
     spec["height"] = grid.height
     spec["padding"]["top"] = _HEADING
@@ -421,7 +417,7 @@ def _draw_tree(leaves: Sequence[Leaf], *, width: int, height: int) -> str:
     import vl_convert  # starts a JavaScript engine
 
     total = sum(leaf.bytes for leaf in leaves)
-    spec = json.loads(_asset("tree.vg.json"))
+    spec = json.loads(asset("tree.vg.json"))
     spec["width"], spec["height"] = width, height
     spec["data"][0]["values"] = _nodes(leaves, total)
     svg = vl_convert.vega_to_svg(spec, allowed_base_urls=[])
@@ -523,8 +519,8 @@ def render_page(report: Report) -> str:
     grid = grid_of(cells, report.comparison)
     panels = panels_of(cells, grid, report.comparison)
     leaves = leaves_of(package.files, package.contents)
-    style, script = _asset("page.css"), _asset("page.js")
-    html: str = environment.from_string(_asset("page.html.jinja")).render(
+    style, script = asset("page.css"), asset("page.js")
+    html: str = environment.from_string(asset("page.html.jinja")).render(
         generator=f"hatch-cuda-kernels {__version__}",
         report=report,
         package=package,
