@@ -388,23 +388,8 @@ def check_wheel(subject: Subject) -> Outcome:
         names = archive.namelist()
         tags = [*_tag_problems(subject.wheel.name, archive)]
     prefix = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")).removesuffix(KERNELS_FILE)
-    parts = dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/"))
-    messages = (
-        *(
-            f"the wheel has {name} {count} times: installers differ in which one they use"
-            for name, count in Counter(names).items()
-            if count > 1
-        ),
-        *dict.fromkeys(_ambiguous_paths(names)),
-        *(
-            f"{part!r} cannot be a file on Windows, or names another file there"
-            for part in parts
-            if _NOT_ON_WINDOWS.search(part)
-        ),
-        *_place_problems(names, prefix),
-        *tags,
-        *_archive_problems(subject.wheel),
-    )
+    places = (*_name_clashes(names), *_place_problems(names, prefix))
+    messages = (*places, *tags, *_archive_problems(subject.wheel))
     problems = [Problem(message, REBUILD) for message in messages]
     package = prefix.removesuffix(f"/{STORE_FOLDER}/")
     if not modules_of(package, [_SCHEMES.sub("", name) for name in names]):  # installers put what .data has beside it
@@ -412,6 +397,17 @@ def check_wheel(subject: Subject) -> Outcome:
         fix = "change the build's settings so that the wheel ships the package, too"
         problems.append(Problem(message, fix))
     return Outcome.of(len(names), "members", problems)
+
+
+def _name_clashes(names: Sequence[str]) -> Iterator[str]:
+    """Yield the members that installers may take for each other, and those that Windows cannot have."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"the wheel has {name} {count} times: installers differ in which one they use"
+    yield from dict.fromkeys(_ambiguous_paths(names))
+    for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
+        if _NOT_ON_WINDOWS.search(part):
+            yield f"{part!r} cannot be a file on Windows, or names another file there"
 
 
 def _ambiguous_paths(names: Sequence[str]) -> Iterator[str]:
@@ -445,7 +441,8 @@ def _tag_problems(file: str, archive: zipfile.ZipFile) -> Iterator[str]:
         listed = BytesParser().parsebytes(read_member(archive, place)).get_all("Tag", [])
         named = "-".join(parts[-3:])
         if {tag for text in listed for tag in _expand_tags(text.strip())} != {*_expand_tags(named)}:
-            yield f"WHEEL lists the tags {', '.join(listed) or 'of no system'}, but the file's name has {named}"
+            tags = f"the tags {', '.join(listed)}" if listed else "no tags"
+            yield f"WHEEL lists {tags}, but the file's name has {named}"
 
 
 def _expand_tags(text: str) -> Iterator[str]:

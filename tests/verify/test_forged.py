@@ -215,7 +215,7 @@ TAGS = {
     ),
     "the name is": ("cp312-cp312-linux_x86_64", b"Tag: py3-none-any", "lists the tags py3-none-any, but"),
     "the name has one more": ("py2.py3-none-any", b"Tag: py3-none-any", "lists the tags py3-none-any, but"),
-    "WHEEL has none": ("py3-none-any", b"X: y", "WHEEL lists the tags of no system"),
+    "WHEEL has none": ("py3-none-any", b"X: y", "WHEEL lists no tags, but"),
     "the name has none": ("any", b"Tag: py3-none-any", "installers refuse the file name"),
     "the same": ("py2.py3-none-any", b"Tag: py2-none-any\nTag: py3-none-any", None),
 }
