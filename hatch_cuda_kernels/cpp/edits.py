@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.macros import texts_of
@@ -101,13 +100,6 @@ class Editor:
             if directive.word == "pragma":
                 self._edits.append((self.group, file.name, Edit(directive.start, directive.end, "")))
 
-    def edits(self) -> dict[str, list[Edit]]:
-        """Return the edits by file."""
-        found: dict[str, list[Edit]] = defaultdict(list)
-        for _, file, edit in self.grouped():
-            found[file].append(edit)
-        return found
-
     def grouped(self) -> list[tuple[int, str, Edit]]:
         """Return the edits, each with its group and its file."""
         for at, (use, changes) in self._uses.items():
@@ -121,7 +113,6 @@ class Editor:
 
 
 def _rendered(tokens: Sequence[MacroToken], changes: Iterable[tuple[int, int, int, Edit]]) -> str:
-    """Return what a use becomes, changed."""
     pieces: list[str] = []
     done = 0
     for first, last, _, edit in sorted(changes, key=lambda change: change[:2]):

@@ -84,6 +84,14 @@ class Head:
             self.values.append((self.value, len(self.tokens)))
             self.value = -1
 
+    def declaration(
+        self, kind: Kind, stream: Stream, parent: Declaration | None, names: Sequence[str] = ()
+    ) -> Declaration:
+        """Return what is declared, with a name and those before it."""
+        found = Declaration(kind, stream, self.tokens, parent, "".join(names[-1:]), tuple(names[:-1]), self.top)
+        found.template, found.is_specialization = self.template, self.is_specialization
+        return found
+
     def words(self, first: int = 0, last: int | None = None) -> list[str]:
         """Return the identifiers outside brackets between two tokens."""
         end = len(self.tokens) if last is None else last
@@ -156,8 +164,7 @@ def _is_const(head: Head, begin: int, name: int, specifiers: Sequence[str]) -> b
 
 def described(head: Head, stream: Stream, parent: Declaration | None) -> Declaration:
     """Return the declaration that a head is."""
-    found = Declaration("unknown", stream, head.tokens, parent, top=head.top)
-    found.template, found.is_specialization = head.template, head.is_specialization
+    found = head.declaration("unknown", stream, parent)
     found.parameters, found.body = head.parameters, head.body
     first = head.template[1] if head.template else 0
     words = head.words(first)

@@ -383,7 +383,6 @@ class Expander:
     def _replaced(
         self, macro: Macro, use: MacroToken, arguments: dict[str, list[MacroToken]], hidden: frozenset[str]
     ) -> list[MacroToken]:
-        """Return a macro's text with its arguments, in place of a use."""
         found = [token for token in self._substituted(macro, list(macro.body), arguments) if token.text]
         self._spend(len(found))
         hidden = hidden | {macro.name}

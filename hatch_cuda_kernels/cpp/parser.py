@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from hatch_cuda_kernels.cpp.declarations import Declaration
 from hatch_cuda_kernels.cpp.heads import (
     CALLED,
     CLASS_KEYS,
@@ -31,7 +30,7 @@ from hatch_cuda_kernels.cpp.unit import Run, TranslationUnit
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Kind
+    from hatch_cuda_kernels.cpp.declarations import Declaration, Kind
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.stream import StreamToken
     from hatch_cuda_kernels.cpp.unit import Inclusion, Visit
@@ -554,7 +553,6 @@ class _Parser:
         return not any(head.tokens[at].text in POINTERS for at in head.top if at > head.key)
 
     def _body(self, head: Head) -> None:
-        """Take a function's body with its handlers."""
         first = head.colon if head.colon >= 0 and head.parameters is not None else len(head.tokens)
         is_try = first > 0 and head.tokens[first - 1].text == "try"
         opening = self._take(head)
@@ -577,10 +575,7 @@ class _Parser:
     def _scoped(self, head: Head, kind: Kind, parent: Declaration | None, names: Sequence[str]) -> Declaration:
         first = len(head.tokens)
         self._take(head)
-        found = Declaration(kind, self._stream, head.tokens, parent, top=head.top)
-        found.template, found.is_specialization = head.template, head.is_specialization
-        if names:
-            found.qualifier, found.name = tuple(names[:-1]), names[-1]
+        found = head.declaration(kind, self._stream, parent, names)
         found.members = self.scope(found, is_open=True)
         self._take(head)
         found.body = first, len(head.tokens) - 1
@@ -610,9 +605,8 @@ class _Parser:
 
     def _enumeration(self, head: Head, parent: Declaration | None, names: Sequence[str]) -> Declaration:
         first, close = self._group(head)
-        found = Declaration("enum", self._stream, head.tokens, parent, top=head.top, body=(first, close))
-        if names:
-            found.qualifier, found.name = tuple(names[:-1]), names[-1]
+        found = head.declaration("enum", self._stream, parent, names)
+        found.body = first, close
         inner, depth, is_next = [], 0, True
         for token in head.tokens[first + 1 : close]:
             depth += (token.text in OPENING) - (token.text in CLOSED)

@@ -59,8 +59,6 @@ def closes_captures(texts: Sequence[str], at: int) -> bool:
 
 
 class _Tokens(NamedTuple):
-    """The tokens of a run, and the time of the macros that hold there."""
-
     file: SourceFile
     number: int
     time: int
@@ -171,7 +169,6 @@ class Stream:
                 yield from (one for branch in branches for one in branch)
 
     def _holds(self, condition: Directive) -> bool:
-        """Return whether a condition is assumed to hold."""
         if condition.word == "else":
             return True
         text = " ".join(condition.texts)
@@ -185,7 +182,6 @@ class Stream:
         return self._is_even(self._counting(visit))
 
     def _is_even(self, items: Iterable[_Tokens | Inclusion]) -> bool:
-        """Return whether brackets that open in a branch close in it, and none others."""
         waiting: list[str] = []
         for item in items:
             if isinstance(item, Inclusion):

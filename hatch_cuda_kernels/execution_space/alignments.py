@@ -38,15 +38,15 @@ def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> N
         texts = [token.text for token in tokens[first:last]]
         says_more = texts[0] != "alignas" and _without_alignments(texts)[1]
         if first > key and (says_more or is_weak):
-            editor.replace(tokens[first:last], _edit(declaration, _aligned(texts, is_weak=is_weak)))
+            editor.replace(tokens[first:last], edit_of(declaration, "attribute", _aligned(texts, is_weak=is_weak)))
     last = close + 1
     while last < len(tokens) and tokens[last].text in {*ATTRIBUTES, "["}:
         last = behind_brackets(tokens, last + (tokens[last].text != "["))
     if last > close + 1:
         texts = [token.text for token in tokens[close + 1 : last]]
         moved = " ".join(texts) if is_packed else _aligned(texts, is_weak=is_weak)
-        editor.insert(tokens[key + 1], _edit(declaration, f"{moved} "))
-        editor.replace(tokens[close + 1 : last], _edit(declaration, ""))
+        editor.insert(tokens[key + 1], edit_of(declaration, "attribute", f"{moved} "))
+        editor.replace(tokens[close + 1 : last], edit_of(declaration, "attribute", ""))
 
 
 def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end: int = 0) -> None:
@@ -63,9 +63,9 @@ def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end
         if first == 0:
             rest, text = [text, *rest], ""
         if alignments:
-            editor.replace(tokens[first:last], _edit(declaration, " ".join(rest)))
+            editor.replace(tokens[first:last], edit_of(declaration, "attribute", " ".join(rest)))
         if text:
-            editor.insert(tokens[0], _edit(declaration, text))
+            editor.insert(tokens[0], edit_of(declaration, "attribute", text))
 
 
 def _attributes(declaration: Declaration) -> list[tuple[int, int]]:
@@ -81,8 +81,9 @@ def _aligned(texts: Sequence[str], *, is_weak: bool) -> str:
     return " ".join((*rest, *(f"alignas({one})" for one in alignments if not is_weak)))
 
 
-def _edit(declaration: Declaration, text: str) -> Edit:
-    return Edit(0, 0, text, "attribute", "::".join((*filter(None, declaration.qualifier), declaration.name)))
+def edit_of(declaration: Declaration, reason: str, text: str) -> Edit:
+    """Return an edit of a declaration, for an editor."""
+    return Edit(0, 0, text, reason, "::".join((*filter(None, declaration.qualifier), declaration.name)))
 
 
 def _without_alignments(texts: Sequence[str]) -> tuple[list[str], list[str]]:

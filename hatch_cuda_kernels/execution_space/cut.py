@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, is_identifier
 from hatch_cuda_kernels.execution_space.alignments import ATTRIBUTES, align_class, align_member
+from hatch_cuda_kernels.execution_space.alignments import edit_of as _edit
+from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
     MARKS,
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, Reading, SourceFile
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
-_TYPE_WORDS: Final = frozenset(
-    ("int", "char", "short", "long", "float", "double", "bool", "unsigned", "signed", "void", "wchar_t")
-)
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 #: How the names of types begin that stand for what was cut.
@@ -66,8 +65,6 @@ class Cut:
     edits: dict[str, list[Edit]] = field(default_factory=lambda: defaultdict(list))
     variables: set[Name] = field(default_factory=set)
     """Scope and name of each variable whose value was cut, or whose definition is only declared."""
-    device_variables: set[Name] = field(default_factory=set)
-    """Those of variables with a mark."""
     loses_constants: bool = False
     """Whether one of the variables is const: NVRTC takes such a one for 0, and no symbol tells."""
     swallowed: list[Inclusion] = field(default_factory=list)
@@ -76,20 +73,6 @@ class Cut:
     """Macros for the mark of the host, which some uses need and others must not have."""
     has_unmarked: bool = False
     """Whether something without a mark stays, which NVRTC takes under ``-default-device`` only."""
-
-
-def cut(
-    readings: Iterable[Reading],
-    parts: frozenset[str],
-    levels: Mapping[Place, Level],
-    lambda_marks: frozenset[str],
-) -> Cut:
-    """Return what is cut of the declarations of a unit.
-
-    The files ``parts`` stand inside declarations of others and stay as they are. ``levels`` say what the compiler has
-    objected to. ``lambda_marks`` are the words that may mark a lambda.
-    """
-    return _Cutter([*readings], parts, levels, lambda_marks).cut()
 
 
 class _ReadingNotes:
@@ -106,8 +89,6 @@ class _ReadingNotes:
         """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
         self.functions: Final[set[str]] = set()
         """The names of all marked functions."""
-        self.variables: Final[set[Name]] = set()
-        """All marked variables."""
         self.virtual: Final[list[Declaration]] = []
         """What says which functions are virtual."""
         self.unsettled: Final[list[Declaration]] = []
@@ -136,8 +117,6 @@ class _ReadingNotes:
             self.functions.add(declaration.name)
             if declaration.body is None and not declaration.is_member:
                 self.forward.add((declaration.name, _parameters(declaration)))
-        if declaration.kind == "variable" and marked:
-            self.variables.update((key[0], one.name) for one in declaration.declarators)
 
     def _is_settled(self, declaration: Declaration) -> bool:
         """Return whether a declaration stays as it is unless the compiler objects to it."""
@@ -151,10 +130,16 @@ class _ReadingNotes:
         return declaration.kind not in {"class", "instantiation", "unknown"} and not declaration.declarators
 
 
-class _Cutter:
+class Cutter:
+    """Cuts the declarations of a unit.
+
+    The files ``parts`` stand inside declarations of others and stay as they are. ``levels`` say what the compiler has
+    objected to. ``lambda_marks`` are the words that may mark a lambda.
+    """
+
     def __init__(
         self,
-        readings: list[Reading],
+        readings: Sequence[Reading],
         parts: frozenset[str],
         levels: Mapping[Place, Level],
         lambda_marks: frozenset[str],
@@ -180,8 +165,8 @@ class _Cutter:
         """What something stands for that went as a whole."""
 
     def cut(self) -> Cut:
+        """Return what is cut."""
         for notes in self._notes:
-            self._found.device_variables |= notes.variables
             for name, parameters in notes.forward:
                 self._forward[name].add(parameters)
         editors = [Editor(reading.stream) for reading in self._readings]
@@ -189,7 +174,9 @@ class _Cutter:
             for declaration in reading if self._levels else notes.unsettled:
                 editor.group = id(declaration)
                 self._declaration(declaration, editor)
-            self._lambdas(reading, editor)
+            for tokens in reading.stream.behind_captures(self._lambda_marks):
+                editor.group = tokens[0].at  # in device code they say nothing, and NVRTC does not know them
+                editor.replace(tokens, Edit(0, 0, "", "mark", "lambda"))
         for declaration, editor in self._floats:
             editor.group = id(declaration)
             self._fold(declaration, editor)
@@ -200,12 +187,6 @@ class _Cutter:
         self._found.host_macros |= {macro for group, macro in self._host_macros if group in refused}
         self._found.swallowed = [one for editor in editors for one in editor.swallowed]
         return self._found
-
-    def _lambdas(self, reading: Reading, editor: Editor) -> None:
-        """Take the marks of lambdas out: in device code they say nothing, and NVRTC does not know them."""
-        for tokens in reading.stream.behind_captures(self._lambda_marks):
-            editor.group = tokens[0].at
-            editor.replace(tokens, Edit(0, 0, "", "mark", "lambda"))
 
     def _level(self, declaration: Declaration) -> Level:
         """Return how much of a declaration goes; of those that a macro becomes, a place is the first one's."""
@@ -252,13 +233,11 @@ class _Cutter:
         return text
 
     def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str], reason: str = "mark") -> None:
-        """Take words out of a head."""
         for at in declaration.head:
             if declaration.tokens[at].text in words:
                 editor.replace([declaration.tokens[at]], _edit(declaration, reason, ""))
 
     def _strip_host(self, declaration: Declaration, editor: Editor) -> None:
-        """Take the mark of the host out of a head."""
         self._strip(declaration, editor, {"__host__"})
         for at in declaration.head:
             use = declaration.tokens[at].use
@@ -387,7 +366,9 @@ class _Cutter:
         scope, declarators = _key(declaration)[0], declaration.declarators
         self._found.variables |= {(scope, one.name) for one in cut_ones}
         self._found.loses_constants |= any(one.is_const for one in cut_ones)
-        words = {one: _storage(one) if one in cut_ones else "" for one in declarators}
+        # An array whose bound is its value's is declared by a type that has that.
+        storage = {one: "typedef" if one.is_open_array and one.value is not None else "extern" for one in cut_ones}
+        words = {one: storage.get(one, "") for one in declarators}
         is_mixed = len({*words.values()}) > 1 or (len(words) > 1 and "typedef" in words.values())
         if declaration.kind == "variable" and is_mixed:
             self._split(declaration, words, editor)
@@ -552,7 +533,7 @@ def _parameters(declaration: Declaration) -> tuple[str, ...]:
     parts = declaration.parameter_texts
     if declaration.template is not None:
         return ("",) * len(parts)
-    return tuple(" ".join(_without_name([*takewhile("=".__ne__, one)])) for one in parts)
+    return tuple(" ".join(text for text in type_and_name(one)[0] if text not in CLASS_KEYS) for one in parts)
 
 
 def _may_be(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -562,23 +543,10 @@ def _may_be(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
         first == second
         or (
             [text for text in first if not is_identifier(text)] == [text for text in second if not is_identifier(text)]
-            and not {text for text in (*first, *second) if is_identifier(text)} <= {*_TYPE_WORDS, "const", "volatile"}
+            and not {text for text in (*first, *second) if is_identifier(text)} <= {*TYPE_WORDS, "const", "volatile"}
         )
         for first, second in pairs
     )
-
-
-def _without_name(parameter: list[str]) -> list[str]:
-    """Return a parameter's type: a name follows another word or an operator of types."""
-    words = [at for at, text in enumerate(parameter) if is_identifier(text) and text not in {"const", "volatile"}]
-    if len(words) > 1 and parameter[words[-1]] not in _TYPE_WORDS and parameter[words[-1] - 1] != "::":
-        del parameter[words[-1]]
-    return [text for text in parameter if text not in {"struct", "class", "union", "enum"}]
-
-
-def _storage(declarator: Declarator) -> str:
-    """Return how a variable that was cut is declared: an array whose bound is its value's by a type that has that."""
-    return "typedef" if declarator.is_open_array and declarator.value is not None else "extern"
 
 
 def _other_operand(texts: Sequence[str], first: int, last: int) -> Sequence[str]:
@@ -654,10 +622,6 @@ def _has_local_class(declaration: Declaration) -> bool:
 def _key(declaration: Declaration) -> Name:
     """Return the scope and the name of what is declared."""
     return declaration.owners, declaration.name
-
-
-def _edit(declaration: Declaration, reason: str, text: str) -> Edit:
-    return Edit(0, 0, text, reason, "::".join((*filter(None, declaration.qualifier), declaration.name)))
 
 
 def _is_deduced(declaration: Declaration) -> bool:

@@ -22,7 +22,7 @@ from hatch_cuda_kernels.cpp import (
     parse_defines,
     texts_of,
 )
-from hatch_cuda_kernels.execution_space.cut import Cut, cut, place_of
+from hatch_cuda_kernels.execution_space.cut import Cut, Cutter, place_of
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
@@ -204,7 +204,8 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     """Return what is cut of what was read."""
     unit, readings, macros = passed.unit, passed.readings, passed.unit.macros
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
-    found = cut(readings, passed.parts, {**levels, **dict(_stated(readings, host_only))}, lambda_marks)
+    levels = {**levels, **dict(_stated(readings, host_only))}
+    found = Cutter(readings, passed.parts, levels, lambda_marks).cut()
     _change_conditions(unit, found)
     _swallow_includes(unit, found)
     for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):

@@ -20,7 +20,7 @@ _QUALIFIERS: Final = frozenset(
     {"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "class", "enum"}
     | {"typename", "register"}
 )
-_TYPE_WORDS: Final = frozenset(
+TYPE_WORDS: Final = frozenset(
     {"void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "auto", "wchar_t"}
     | {"char8_t", "char16_t", "char32_t", "__int64", "__int128"}
 )
@@ -146,7 +146,7 @@ def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
     """Return the parameters of a function; none of what is no function."""
     from hatch_cuda_kernels.cpp import spell  # a store reads no C++
 
-    found = map(_parameter, declaration.parameter_texts)
+    found = map(type_and_name, declaration.parameter_texts)
     return tuple(DeclaredParameter(spell(kind), name) for kind, name in found)
 
 
@@ -154,14 +154,9 @@ def _file(declaration: Declaration) -> str:
     return declaration.stream.place(declaration.tokens[0].at)[0].name
 
 
-def _kernel(declaration: Declaration) -> DeclaredKernel:
-    return DeclaredKernel(
-        declaration.full_name(),
-        parameters_of(declaration),
-        declaration.template is not None,
-        declaration.has_c_linkage,
-        _file(declaration),
-    )
+def _kernel(one: Declaration) -> DeclaredKernel:
+    is_template = one.template is not None
+    return DeclaredKernel(one.full_name(), parameters_of(one), is_template, one.has_c_linkage, _file(one))
 
 
 def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
@@ -172,17 +167,11 @@ def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
     is_constexpr = "constexpr" in words
     if not marked and not is_constexpr:
         return
-    for one, end in zip(declaration.declarators, _ends(declaration), strict=True):
-        brackets = any(token.text == "[" for token in declaration.tokens[one.first : end])
-        if marked or brackets:
+    firsts = [*(one.first for one in declaration.declarators[1:]), len(declaration.tokens)]
+    for one, end in zip(declaration.declarators, firsts, strict=True):
+        before_value = declaration.tokens[one.first : one.value[0] if one.value else end]
+        if marked or any(token.text == "[" for token in before_value):
             yield DeclaredVariable(declaration.full_name(one.name), "extern" not in words, _file(declaration))
-
-
-def _ends(declaration: Declaration) -> list[int]:
-    """Return where the part of each declarator that comes before its value ends."""
-    firsts = [one.first for one in declaration.declarators[1:]]
-    ends = [*firsts, len(declaration.tokens)]
-    return [one.value[0] if one.value else end for one, end in zip(declaration.declarators, ends, strict=True)]
 
 
 def _agreed(forms: Sequence[DeclaredParameter]) -> DeclaredParameter:
@@ -191,7 +180,7 @@ def _agreed(forms: Sequence[DeclaredParameter]) -> DeclaredParameter:
     return DeclaredParameter(types.pop() if len(types) == 1 else "", names.pop() if len(names) == 1 else "")
 
 
-def _parameter(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def type_and_name(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """Return a parameter's type and its name."""
     if "=" in tokens:
         tokens = tokens[: tokens.index("=")]
@@ -200,7 +189,7 @@ def _parameter(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     named = (
         len([token for token in head if token not in _QUALIFIERS]) > 1
         and head[-1].isidentifier()
-        and head[-1] not in _TYPE_WORDS | _QUALIFIERS
+        and head[-1] not in TYPE_WORDS | _QUALIFIERS
         and head[-2] != "::"
     )
     return (*(head[:-1] if named else head), *rest), head[-1] if named else ""

@@ -30,14 +30,9 @@ def is_marked(declaration: Declaration) -> bool:
     words = declaration.words
     if words & MARKS:
         return True
-    if words & _ATTRIBUTES and _has_attribute(declaration):
+    if words & _ATTRIBUTES and any(token.text in _ATTRIBUTE_MARKS for token in attribute_tokens(declaration)):
         return True
     return any(map(hides_mark, words))
-
-
-def _has_attribute(declaration: Declaration) -> bool:
-    """Return whether ``__attribute__((device))`` or its kin stands in a head."""
-    return any(token.text in _ATTRIBUTE_MARKS for token in attribute_tokens(declaration))
 
 
 def attribute_tokens(declaration: Declaration) -> Iterator[StreamToken]:

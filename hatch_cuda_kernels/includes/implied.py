@@ -200,7 +200,7 @@ class _WantedHeaders:
         """Yield this package's headers for what the cut includes of libraries' bring."""
         if not self._cut_headers:
             return
-        declared, torch = self._declared, libraries.torch()
+        declared, roots, known = self._declared, words_in("torch", "torch", "roots"), libraries.entry("torch", "torch")
         paths = {path.rpartition("/")[2] for path, _ in self._closure.headers if path.startswith(VIRTUAL_ROOT)}
         there = {
             *self._uses.outside.intersection(self._closure.outside),
@@ -214,17 +214,16 @@ class _WantedHeaders:
             if used and one.is_brought(self._cut_headers, there):
                 yield one.header
         yield from filter(None, (libraries.boost_header(one[1], self._cut_headers) for one in self._chains("boost")))
-        used_names = [one for root in torch.roots for one in self._chains(root)]
+        used_names = [one for root in roots for one in self._chains(root)]
         words = (self._words | {word for one in used_names for word in one}) - declared.functions
-        spaces = {one for one in declared.opened | declared.entered if one[0] in torch.roots}
-        words |= torch.complex_words & {
-            word for one in self._uses.found for word in ((one,) if isinstance(one, str) else one)
-        }
+        spaces = {one for one in declared.opened | declared.entered if one[0] in roots}
+        every = {word for one in self._uses.found for word in ((one,) if isinstance(one, str) else one)}
+        words |= every & words_in("torch", "torch", "complex_words")
         yield from libraries.torch_headers(used_names, words, spaces, self._cut_headers)
-        if any(one[1:] in torch.opened for one in declared.opened if one[0] in torch.roots):
-            yield torch.inner_namespaces
-        if any(len(meant) == 1 and meant[0] in torch.roots for meant in declared.aliases.values()):
-            yield torch.namespaces
+        if any(one[1:] in libraries.opened_namespaces() for one in declared.opened if one[0] in roots):
+            yield from known["inner_namespaces"]
+        if any(len(meant) == 1 and meant[0] in roots for meant in declared.aliases.values()):
+            yield from known["namespaces"]
 
 
 @dataclass(slots=True)
@@ -282,7 +281,6 @@ class _Uses:
     def _run(
         self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain], firsts: frozenset[str]
     ) -> None:
-        """Take notice of a run, and of the directive behind it."""
         if file.name.startswith(VIRTUAL_ROOT):
             for use in _uses_of_run(file, number, firsts):
                 meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
@@ -294,7 +292,6 @@ class _Uses:
 
 
 def _asked(directive: Directive) -> Iterator[str]:
-    """Yield the macros of which a condition asks whether they are defined."""
     tokens = directive.texts
     yield from tokens[: directive.word.endswith("def")]
     for at in (at for at, token in enumerate(tokens) if token == "defined"):  # noqa: S105 - no password

@@ -86,8 +86,6 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
 
 
 class _Reader:
-    """Reads project files, follows their directives, and gathers every problem."""
-
     def __init__(self, project: Project, given: Mapping[str, bytes], define: Sequence[tuple[str, str | None]]) -> None:
         self.project = project
         self.given = {path: parse_text(path, data) for path, data in given.items()}
@@ -152,9 +150,7 @@ class _Reader:
         while self._waiting:
             path = self._waiting.pop()
             if path not in self.done:
-                given = self.given.get(path)
-                found = self.project.renamed(path, self.renamer) if given is None else self.renamer.rename(given)
-                self.done[path] = found
+                found = self.done[path] = self.renamer.rename(self.text(path))
                 self.problems += found.problems
                 self._want(found.wanted)
 

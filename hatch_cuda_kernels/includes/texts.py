@@ -143,7 +143,6 @@ def _asked(file: SourceFile, directive: Directive, *, is_condition: bool) -> Ite
 
 
 def _header(directive: Directive, tokens: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Return the header's name that stands where a token begins."""
     return _NAME.match(directive.operand, tokens[at].start) if at < len(tokens) else None
 
 
@@ -237,24 +236,22 @@ class Renamed(NamedTuple):
     problems: tuple[str, ...]
 
 
-class _Target(NamedTuple):
-    """What a spelling stands for: the path its directive must name, and whether the project has it."""
-
-    path: str | None
-    found: bool
-    leaves: bool
-
-
 class Renamer:
     """Names headers for a project's files and one list of include folders; nothing else has a part in the outcome."""
 
     def __init__(self, files: ProjectFiles, include: tuple[str, ...]) -> None:
         self.files: Final = files
         self.include: Final = include
-        self._targets: Final[dict[tuple[str | None, str], _Target]] = {}
+        self._targets: Final[dict[tuple[str | None, str], tuple[str | None, bool]]] = {}
+        self._renamed: Final[dict[SourceText, Renamed]] = {}
 
     def rename(self, source: SourceText) -> Renamed:
         """Return what is named in a text, as if it were the file its path names."""
+        if source not in self._renamed:
+            self._renamed[source] = self._rename(source)
+        return self._renamed[source]
+
+    def _rename(self, source: SourceText) -> Renamed:
         folder = posixpath.dirname(source.path)
         edits: list[Edit] = []
         targets: dict[int, str] = {}
@@ -288,35 +285,28 @@ class Renamer:
             notes[kind].append(f"{at}: {one.problem}" if one.problem else at)
             return None
         name = spelling[1:-1]
-        target = self._target(folder, spelling)
-        if one.is_next:  # from a project file, #include_next goes on to the toolkit's folders
-            target = _Target(None, found=False, leaves=wandering(name))
-        if target.leaves:
+        # From a project file, #include_next goes on to the toolkit's folders.
+        path, is_there = (None, False) if one.is_next else self._target(folder, spelling)
+        if path is None and wandering(name):
             at = source.at(one.start)
             notes["problems"].append(f"{at}: {spelling} leaves the project; copy the header into it")
-        if target.found and target.path is not None:
-            notes["wanted"].append(target.path)
-        else:
-            notes["outside"].append(name)
-        return target.path
+        notes["wanted" if is_there else "outside"].append(path if is_there and path is not None else name)
+        return path
 
-    def _target(self, folder: str, spelling: str) -> _Target:
-        """Return what a spelling in a file of that folder stands for.
+    def _target(self, folder: str, spelling: str) -> tuple[str | None, bool]:
+        """Return the path that a spelling in a file of that folder stands for, and whether the project has it.
 
         A missing file that is spelled with ``..`` gets the virtual name it would have: from a toolkit folder, ``..``
         could reach a file that nobody hashed.
         """
         quoted, name = spelling[0] == '"', spelling[1:-1].replace("\\", "/")
         key = folder if quoted else None, name
-        known = self._targets.get(key)
-        if known is None:
+        if key not in self._targets:
             folders = (folder, *self.include) if quoted else self.include
             path = self.search(folders, name)
-            found = path is not None
-            if not found and wandering(name):
-                path = normalize(folders[0] if folders else "", name)
-            known = self._targets[key] = _Target(path, found, leaves=path is None and wandering(name))
-        return known
+            missing = normalize(folders[0] if folders else "", name) if wandering(name) else None
+            self._targets[key] = (missing, False) if path is None else (path, True)
+        return self._targets[key]
 
 
 class Project:
@@ -335,7 +325,6 @@ class Project:
         self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)
         self._texts: Final[dict[str, SourceText]] = {}
         self._renamers: Final[dict[tuple[str, ...], Renamer]] = {}
-        self._renamed: Final[dict[tuple[str, tuple[str, ...]], Renamed]] = {}
 
     def text(self, path: str) -> SourceText:
         """Return a file; where it cannot be read, that is a problem of the text."""
@@ -359,10 +348,3 @@ class Project:
         if key not in self._renamers:
             self._renamers[key] = Renamer(self.files, key)
         return self._renamers[key]
-
-    def renamed(self, path: str, renamer: Renamer) -> Renamed:
-        """Return what is named in a file, by one of the project's renamers."""
-        key = path, renamer.include
-        if key not in self._renamed:
-            self._renamed[key] = renamer.rename(self.text(path))
-        return self._renamed[key]

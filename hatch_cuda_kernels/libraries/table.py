@@ -108,47 +108,16 @@ def stand_in_headers() -> tuple[StandInHeader, ...]:
     return (*found, *brought)
 
 
-class Torch(NamedTuple):
-    """What is known of PyTorch's namespaces."""
-
-    roots: frozenset[str]
-    passed: frozenset[str]
-    """Namespaces that say nothing of what is in them."""
-    opened: tuple[tuple[str, ...], ...]
-    """Those of which code has names without them, where it opens them or is in them."""
-    names: Mapping[tuple[str, ...], str]
-    """The header of this package for each name, with the namespaces that tell it from others."""
-    only_with: Mapping[tuple[str, ...], str]
-    """Names that count without their namespace only where the include of a header is cut."""
-    namespaces: str
-    """The header for the namespaces themselves."""
-    inner_namespaces: str
-    objects: str
-    """The header of what no device code computes with."""
-    complex: str
-    complex_math: str
-    complex_words: frozenset[str]
-    """Words that tell that code uses the latter, too."""
+@cache
+def torch_paths(key: str) -> Mapping[tuple[str, ...], str]:
+    """Return a list of PyTorch's names, each with its namespaces apart, and their headers."""
+    return {tuple(name.split("::")): header for name, header in headers_in("torch", "torch", key).items()}
 
 
 @cache
-def torch() -> Torch:
-    """Return what is known of PyTorch's namespaces."""
-    known = table("torch")["torch"]
-    others = ("namespaces", "inner_namespaces", "objects", "complex", "complex_math")
-    return Torch(
-        roots=frozenset(known["roots"]),
-        passed=frozenset(known["passed"]),
-        opened=tuple(map(_path, known["opened"])),
-        names={_path(name): header for name, header in headers_in("torch", "torch", "names").items()},
-        only_with={_path(name): header for name, header in headers_in("torch", "torch", "only_with").items()},
-        complex_words=frozenset(known["complex_words"]),
-        **{name: known[name][0] for name in others},
-    )
-
-
-def _path(name: str) -> tuple[str, ...]:
-    return tuple(name.split("::"))
+def opened_namespaces() -> frozenset[tuple[str, ...]]:
+    """Return PyTorch's inner namespaces of which code has names without them, where it opens them or is in them."""
+    return frozenset(tuple(name.split("::")) for name in words_in("torch", "torch", "opened"))
 
 
 def torch_headers(
@@ -162,37 +131,34 @@ def torch_headers(
     ``used`` are qualified names, and ``words`` all others that are used. ``spaces`` are the namespaces of PyTorch's of
     which code may have names without them, as it opens them or is in them.
     """
-    known = torch()
+    known, names, only_with = entry("torch", "torch"), torch_paths("names"), torch_paths("only_with")
     paths = {path for one in used for path in _torch_paths(one)}
-    paths |= {
-        path
-        for path in known.names
-        if path[:-1] in known.opened and path[:-1] in {one[1:] for one in spaces} and path[-1] in words
-        if known.only_with.get(path, "") in {"", *cut_headers}
-    }
-    found = {known.names[path] for path in paths}
-    if known.complex in found and not known.complex_words.isdisjoint(words):
-        found.add(known.complex_math)
+    inner = opened_namespaces() & {one[1:] for one in spaces}
+    free = (path for path in names if path[:-1] in inner and path[-1] in words)
+    paths.update(path for path in free if only_with.get(path, "") in {"", *cut_headers})
+    found = {names[path] for path in paths}
+    if not found.isdisjoint(known["complex"]) and not {*known["complex_words"]}.isdisjoint(words):
+        found.update(known["complex_math"])
     yield from found
 
 
 def _torch_paths(one: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Yield the paths of names that a qualified name is, or begins with; ``at::complex(...)`` makes a tensor."""
-    known = torch()
+    known = torch_paths("names")
     plain = one[:-1] if one[-1] == "(" and one[-2] != "complex" else one
     for skipped in range(1, len(plain)):
         rest = plain[skipped:]
-        yield from (rest[:count] for count in range(2, len(rest)) if rest[:count] in known.names)
-        if rest in known.names:
+        yield from (rest[:count] for count in range(2, len(rest)) if rest[:count] in known)
+        if rest in known:
             yield rest
-        if plain[skipped] not in known.passed:
+        if plain[skipped] not in words_in("torch", "torch", "passed"):
             return
 
 
 def torch_names(headers: Collection[str]) -> frozenset[str]:
     """Return the names that device code computes with of some headers for PyTorch's."""
-    known = torch()
-    found = {path[-1] for path, header in known.names.items() if header in headers and header != known.objects}
+    objects = entry("torch", "torch", "objects")
+    found = {path[-1] for path, header in torch_paths("names").items() if header in headers and header not in objects}
     return frozenset(found.union(*(one.names for one in stand_in_headers() if one.by and one.header in headers)))
 
 
@@ -219,10 +185,10 @@ def header_of(name: str) -> str | None:
 @cache
 def telling_words() -> frozenset[str]:
     """Return the words that may ask for a header by themselves."""
-    known = torch()
     tables: tuple[Iterable[str], ...] = (
         *(*_global(), headers_in("cuda", "versions"), std_templates()),
-        *(known.complex_words, ("register",), (path[-1] for path in known.names if path[:-1] in known.opened)),
+        *(words_in("torch", "torch", "complex_words"), ("register",)),
+        (path[-1] for path in torch_paths("names") if path[:-1] in opened_namespaces()),
         *(one.names for one in stand_in_headers()),
     )
     return frozenset(name for names in tables for name in names)
@@ -231,7 +197,7 @@ def telling_words() -> frozenset[str]:
 @cache
 def namespaces() -> frozenset[str]:
     """Return the namespaces whose names may."""
-    return frozenset({"std", "boost", *torch().roots})
+    return words_in("torch", "torch", "roots") | {"std", "boost"}
 
 
 @cache
@@ -285,7 +251,7 @@ def standard_headers() -> frozenset[str]:
 
 def is_torch_name(name: str) -> bool:
     """Return whether a name is one of PyTorch's namespaces, macros, or types that need no namespace."""
-    return name in torch().roots or begins_as(name, "torch", "torch", "words")
+    return name in words_in("torch", "torch", "roots") or begins_as(name, "torch", "torch", "words")
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cpp import lex
-from hatch_cuda_kernels.libraries import entry, headers_in, torch
+from hatch_cuda_kernels.libraries import entry, headers_in, torch_paths, words_in
 from hatch_cuda_kernels.port.sites import words
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ class DraftedModule:
     @property
     def headers(self) -> list[str]:
         """The headers that declare the types of the instances."""
-        texts, of_cuda = ["", "", *lex(" ".join(self.instances))], headers_in("cuda", "device")
+        texts = ["", "", *lex(" ".join(self.instances))]
+        of_cuda, roots = headers_in("cuda", "device"), words_in("torch", "torch", "roots")
         found = (
-            torch().names.get((text,)) if (before == "::" and root in torch().roots) else of_cuda.get(text)
+            torch_paths("names").get((text,)) if (before == "::" and root in roots) else of_cuda.get(text)
             for root, before, text in zip(texts, texts[1:], texts[2:], strict=False)
         )
         return [*dict.fromkeys(filter(None, found))]

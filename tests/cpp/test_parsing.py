@@ -126,7 +126,7 @@ def edited(text, word, new):
             for token in declaration.tokens:
                 if token.text == word:
                     editor.replace([token], Edit(0, 0, new))
-        edits += editor.edits().get("k.cu", [])
+        edits += [edit for _, _, edit in editor.grouped()]
     return Edited(SourceFile("k.cu", text), edits)
 
 
@@ -144,7 +144,7 @@ def test_edits_keep_lines_and_directives():
     editor = Editor(reading.stream)
     function = reading.declarations[0]
     editor.replace(function.tokens[function.body[0] : function.body[1] + 1], Edit(0, 0, ";"))
-    new = Edited(SourceFile("k.cu", text), editor.edits()["k.cu"])
+    new = Edited(SourceFile("k.cu", text), [edit for _, _, edit in editor.grouped()])
     assert new.text == "int f() ;\n#define N 1\n  \n\nint last;\n"
     assert text[new.original(5, 4) :] == "last;\n"
 
