@@ -108,14 +108,12 @@ class Declaration:
     @property
     def has_c_linkage(self) -> bool:
         """Whether it is declared ``extern "C"`` or stands in braces behind that; it may be by one of several macros."""
-        if self.kind in {"function", "variable", "linkage"} and any(map(self._begins_linkage, self.head)):
-            return True
+        for at in self.head if self.kind in {"function", "variable", "linkage"} else ():
+            use = self.tokens[at].use
+            is_written = [token.text for token in self.tokens[at : at + 2]] == ["extern", '"C"']
+            if is_written or (use is not None and "extern" in use.others):
+                return True
         return self.parent is not None and self.parent.kind in {"linkage", "namespace"} and self.parent.has_c_linkage
-
-    def _begins_linkage(self, at: int) -> bool:
-        token, following = self.tokens[at], self.tokens[at + 1 : at + 2]
-        is_written = token.text == "extern" and bool(following) and following[0].text == '"C"'
-        return is_written or (token.use is not None and "extern" in token.use.others)
 
     @property
     def is_member(self) -> bool:
@@ -127,11 +125,6 @@ class Declaration:
         """Whether it is a constructor or a destructor, in its class or behind it."""
         owner = self.qualifier[-1] if self.qualifier else self.parent.name if self.is_member and self.parent else ""
         return bool(owner) and self.name.lstrip("~") == owner
-
-    @property
-    def is_friend(self) -> bool:
-        """Whether it is a friend of the class in which it stands."""
-        return "friend" in self.words
 
     @cached_property
     def words(self) -> frozenset[str]:

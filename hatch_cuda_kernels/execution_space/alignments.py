@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp import Edit, find_closing
-from hatch_cuda_kernels.execution_space.marks import behind_brackets
+from hatch_cuda_kernels.execution_space.marks import attributes_of, behind_brackets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> N
     if declaration.is_member and declaration.declarators:
         align_member(declaration, editor, is_weak=is_weak, end=key)
     is_packed = not {"packed", "__packed__"}.isdisjoint(token.text for token in tokens[key:])
-    for first, last in [] if is_packed else _attributes(declaration):
+    for first, last in () if is_packed else attributes_of(declaration, ATTRIBUTES):
         texts = [token.text for token in tokens[first:last]]
         says_more = texts[0] != "alignas" and _without_alignments(texts)[1]
         if first > key and (says_more or is_weak):
@@ -54,7 +54,7 @@ def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end
     tokens = declaration.tokens
     if not end and any(tokens[at].text == ":" for at in declaration.top):
         return
-    for first, last in _attributes(declaration):
+    for first, last in attributes_of(declaration, ATTRIBUTES):
         if first > (end or declaration.specifiers_end) and (end or len(declaration.declarators) > 1):
             continue
         texts = [token.text for token in tokens[first:last]]
@@ -66,13 +66,6 @@ def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end
             editor.replace(tokens[first:last], edit_of(declaration, "attribute", " ".join(rest)))
         if text:
             editor.insert(tokens[0], edit_of(declaration, "attribute", text))
-
-
-def _attributes(declaration: Declaration) -> list[tuple[int, int]]:
-    """Return where attributes begin and end in a head."""
-    tokens = declaration.tokens
-    starts = [at for at in declaration.head if tokens[at].text in ATTRIBUTES]
-    return [(at, behind_brackets(tokens, at + 1)) for at in starts]
 
 
 def _aligned(texts: Sequence[str], *, is_weak: bool) -> str:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, is_identifier
-from hatch_cuda_kernels.execution_space.alignments import ATTRIBUTES, align_class, align_member
-from hatch_cuda_kernels.execution_space.alignments import edit_of as _edit
+from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, closes_captures, is_identifier
+from hatch_cuda_kernels.execution_space.alignments import ATTRIBUTES, align_class, align_member, edit_of
 from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
 from hatch_cuda_kernels.execution_space.marks import (
     HOST,
@@ -194,9 +192,10 @@ class Cutter:
         return self._levels.get(place_of(declaration), "plain") if self._levels and is_first else "plain"
 
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
-        goes = self._level(declaration) == "whole" or _is_registration(declaration)
-        if goes and id(declaration) not in self._marked:
-            editor.replace(declaration.tokens, _edit(declaration, "removed", self._stand_in(declaration)))
+        is_unknown = declaration.kind == "unknown" and declaration.body is not None
+        is_registration = is_unknown and declaration.name in words_in("torch", "registration", "macros")
+        if (self._level(declaration) == "whole" or is_registration) and id(declaration) not in self._marked:
+            editor.replace(declaration.tokens, edit_of(declaration, "removed", self._stand_in(declaration)))
             return
         if declaration.kind == "class":
             align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
@@ -210,13 +209,12 @@ class Cutter:
             return
         self._found.has_unmarked |= _needs_default(declaration)
         if declaration.kind == "instantiation":
-            self._instantiation(declaration, editor)
-        elif declaration.kind == "function":
+            words = {token.text for token in declaration.tokens}
+            if words.isdisjoint({"class", "struct", "union"} | self._functions):
+                editor.replace(declaration.tokens, edit_of(declaration, "instantiation", ""))
+        elif declaration.kind in {"function", "variable"}:
             self._strip_host(declaration, editor)
-            self._function(declaration, editor)
-        elif declaration.kind == "variable":
-            self._strip_host(declaration, editor)
-            self._variable(declaration, editor)
+            (self._function if declaration.kind == "function" else self._variable)(declaration, editor)
         elif declaration.declarators and "typedef" not in declaration.words:
             self._variable(declaration, editor)  # of a class that is defined with it
 
@@ -235,7 +233,7 @@ class Cutter:
     def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str], reason: str = "mark") -> None:
         for at in declaration.head:
             if declaration.tokens[at].text in words:
-                editor.replace([declaration.tokens[at]], _edit(declaration, reason, ""))
+                editor.replace([declaration.tokens[at]], edit_of(declaration, reason, ""))
 
     def _strip_host(self, declaration: Declaration, editor: Editor) -> None:
         self._strip(declaration, editor, {"__host__"})
@@ -246,13 +244,7 @@ class Cutter:
                 self._host_macros.append((id(declaration), macro))
         for token in attribute_tokens(declaration):
             if token.text in HOST:
-                editor.replace([token], _edit(declaration, "mark", ""))
-
-    def _instantiation(self, declaration: Declaration, editor: Editor) -> None:
-        """Take out an explicit instantiation of a function that is no device code."""
-        words = {token.text for token in declaration.tokens}
-        if words.isdisjoint({"class", "struct", "union"}) and words.isdisjoint(self._functions):
-            editor.replace(declaration.tokens, _edit(declaration, "instantiation", ""))
+                editor.replace([token], edit_of(declaration, "mark", ""))
 
     def _function(self, declaration: Declaration, editor: Editor) -> None:
         is_deep = self._level(declaration) == "deep"
@@ -265,7 +257,7 @@ class Cutter:
         tokens, body = declaration.tokens, declaration.body
         if is_virtual:
             first = declaration.template[1] if declaration.template else 0
-            editor.insert(tokens[first], _edit(declaration, "mark", "__host__ __device__ "))
+            editor.insert(tokens[first], edit_of(declaration, "mark", "__host__ __device__ "))
         if self._stays(declaration):
             return
         is_hidden = "" in declaration.scope and not declaration.is_constructor
@@ -276,14 +268,17 @@ class Cutter:
         if body is None:
             return
         if is_definition and not is_hidden:
-            editor.replace(tokens, _edit(declaration, "definition", ""))
+            editor.replace(tokens, edit_of(declaration, "definition", ""))
             return
         is_called = is_virtual and declaration.name[:1] != "~"
-        if declaration.is_member and _is_anonymous(declaration):
-            return  # the compiler takes no function there without a body
+        owner = declaration.parent
+        if declaration.is_member and owner is not None and not owner.name and not owner.declarators:
+            return  # the compiler takes no function of such a class without a body
         text = _TRAP if is_called else _STUB.format(declaration.name) if is_hidden else ";"
         in_class = declaration.is_member
-        editor.replace(tokens[body[0] : body[1] + 1], _edit(declaration, "body", text)._replace(drops_pragmas=in_class))
+        editor.replace(
+            tokens[body[0] : body[1] + 1], edit_of(declaration, "body", text)._replace(drops_pragmas=in_class)
+        )
 
     def _stays(self, declaration: Declaration) -> bool:
         """Return whether a function without a mark keeps its body: another declaration has one, or nothing is in it."""
@@ -310,7 +305,7 @@ class Cutter:
             at = _end(texts, first, 1, ";,:)]}" if texts[first - 1 : first] == ["?"] else ";,)]}")
             other = _other_operand(texts, first, at - 1)
             text = f"(__trap(), {' '.join(other)})" if other else "__trap()"
-            editor.replace(tokens[first:at], _edit(declaration, "throw", text))
+            editor.replace(tokens[first:at], edit_of(declaration, "throw", text))
 
     def _variable(self, declaration: Declaration, editor: Editor) -> None:
         words = declaration.words
@@ -319,15 +314,12 @@ class Cutter:
         if declaration.is_member:
             if "static" in words:
                 self._static_member(declaration, editor)
-            return
-        if declaration.qualifier:
+        elif declaration.qualifier:
             self._member_definition(declaration, editor)
-            return
-        if "auto" in words:
-            if self._level(declaration) == "deep":
-                editor.replace(declaration.tokens, _edit(declaration, "variable", ""))
-            return
-        self._namespace_variable(declaration, editor)
+        elif "auto" not in words:
+            self._namespace_variable(declaration, editor)
+        elif self._level(declaration) == "deep":
+            editor.replace(declaration.tokens, edit_of(declaration, "variable", ""))
 
     def _static_member(self, declaration: Declaration, editor: Editor) -> None:
         self._strip(declaration, editor, _THREAD_LOCAL)
@@ -343,13 +335,12 @@ class Cutter:
 
     def _member_definition(self, declaration: Declaration, editor: Editor) -> None:
         """Take out the definition of a static member, whose declaration stays in its class."""
-        if {_key(declaration)} & (self._marked_names | self._constants):
+        declarators = declaration.declarators
+        is_declared = declaration.is_specialization and not any(one.value for one in declarators)
+        is_for_device = not (self._marked_names | self._constants).isdisjoint([_key(declaration)])
+        if is_declared or is_for_device or all(one.is_const for one in declarators):
             return
-        if all(one.is_const for one in declaration.declarators):
-            return
-        if declaration.is_specialization and not any(one.value for one in declaration.declarators):
-            return
-        editor.replace(declaration.tokens, _edit(declaration, "definition", ""))
+        editor.replace(declaration.tokens, edit_of(declaration, "definition", ""))
 
     def _namespace_variable(self, declaration: Declaration, editor: Editor) -> None:
         cut_ones = [one for one in declaration.declarators if not self._keeps_value(declaration, one)]
@@ -390,7 +381,7 @@ class Cutter:
         for one in declaration.declarators[1:]:
             changed = [words[one], *(word for word in specifiers if word not in _STORAGE)]
             text = " ".join((";", lead, *(changed if words[one] else specifiers), ""))
-            editor.replace([tokens[one.first - 1]], _edit(declaration, "value", text))
+            editor.replace([tokens[one.first - 1]], edit_of(declaration, "value", text))
 
     def _state_type(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
         """Give an array the type that its value gave it, which is not computed."""
@@ -400,11 +391,11 @@ class Cutter:
         at = max(at for at in range(declarator.first, first) if tokens[at].text == declarator.name)
         opening, closing = ("", "") if tokens[begins].text == "{" else ("{", "}")
         linkage = "extern " if declaration.kind == "variable" or declaration.name else ""
-        editor.replace([tokens[at]], _edit(declaration, "value", other))
-        editor.insert(tokens[begins], _edit(declaration, "value", f"; {linkage}decltype({other}{opening}"))
+        editor.replace([tokens[at]], edit_of(declaration, "value", other))
+        editor.insert(tokens[begins], edit_of(declaration, "value", f"; {linkage}decltype({other}{opening}"))
         if begins > first:
-            editor.replace(tokens[first:begins], _edit(declaration, "value", ""))
-        editor.insert(tokens[last], _edit(declaration, "value", f"{closing}) {declarator.name}"))
+            editor.replace(tokens[first:begins], edit_of(declaration, "value", ""))
+        editor.insert(tokens[last], edit_of(declaration, "value", f"{closing}) {declarator.name}"))
 
     def _keeps_value(self, declaration: Declaration, declarator: Declarator) -> bool:
         """Return whether a variable keeps its value: a constant, or an array that has its bound in no other way."""
@@ -435,7 +426,7 @@ class Cutter:
         tokens = declaration.tokens
         const = next((at for at in declaration.head if tokens[at].text == "const"), None)
         if const is not None and all(tokens[at].text != "*" for at in declaration.head):
-            editor.replace([tokens[const]], _edit(declaration, "constant", "constexpr"))
+            editor.replace([tokens[const]], edit_of(declaration, "constant", "constexpr"))
 
     def _declare(self, declaration: Declaration, editor: Editor, storage: str) -> None:
         """Make a definition a declaration, by its storage class."""
@@ -444,16 +435,16 @@ class Cutter:
             word = declaration.tokens[at].text
             if word in _STORAGE:
                 is_new = not is_done and word in {"static", "extern", "inline"}
-                editor.replace([declaration.tokens[at]], _edit(declaration, "value", storage if is_new else ""))
+                editor.replace([declaration.tokens[at]], edit_of(declaration, "value", storage if is_new else ""))
                 is_done = is_done or is_new
         if not is_done:
             first = declaration.template[1] if declaration.template else 0
-            editor.insert(declaration.tokens[first], _edit(declaration, "value", f"{storage} "))
+            editor.insert(declaration.tokens[first], edit_of(declaration, "value", f"{storage} "))
 
     def _cut_value(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
         if declarator.value is not None:
             first, last = declarator.value
-            editor.replace(declaration.tokens[first:last], _edit(declaration, "value", ""))
+            editor.replace(declaration.tokens[first:last], edit_of(declaration, "value", ""))
 
 
 def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[list[tuple[SourceFile, Edit]], set[int]]:
@@ -505,7 +496,8 @@ def stand_in(declaration: Declaration) -> str:
     Empty where there is no such thing, or nothing is hidden.
     """
     name, kind = declaration.name, declaration.kind
-    if declaration.qualifier or declaration.is_specialization or declaration.is_friend or not name.isidentifier():
+    is_other = declaration.qualifier or declaration.is_specialization or "friend" in declaration.words
+    if is_other or not name.isidentifier():
         return ""
     if kind == "variable" or (kind == "using" and not declaration.is_member and "namespace" not in declaration.words):
         names = [one.name for one in declaration.declarators] or [name]
@@ -575,21 +567,6 @@ def _end(texts: Sequence[str], at: int, step: int, stops: str) -> int:
     return at
 
 
-def _is_registration(declaration: Declaration) -> bool:
-    """Return whether a declaration is a library's macro with host code behind it."""
-    return (
-        declaration.kind == "unknown"
-        and declaration.body is not None
-        and declaration.name in words_in("torch", "registration", "macros")
-    )
-
-
-def _is_anonymous(declaration: Declaration) -> bool:
-    """Return whether a member's class has neither a name nor variables."""
-    owner = declaration.parent
-    return owner is not None and not owner.name and not owner.declarators
-
-
 def _needs_default(declaration: Declaration) -> bool:
     """Return whether NVRTC takes an unmarked declaration only under ``-default-device``."""
     if declaration.kind == "function":
@@ -606,12 +583,8 @@ def _needs_default(declaration: Declaration) -> bool:
 def _has_lambda(declaration: Declaration) -> bool:
     """Return whether a lambda, which is for the device only by default, stands in a value."""
     spans = (one.value for one in declaration.declarators if one.value is not None)
-    texts = [[token.text for token in declaration.tokens[first:last]] for first, last in spans]
-    return any(
-        (two == "[" and not (is_identifier(one) or one in {")", "]", "["})) or (one, two) == ("return", "[")
-        for value in texts
-        for one, two in pairwise(value)
-    )
+    values = ([token.text for token in declaration.tokens[first:last]] for first, last in spans)
+    return any(closes_captures(texts, at) for texts in values for at, text in enumerate(texts) if text == "]")
 
 
 def _has_local_class(declaration: Declaration) -> bool:
@@ -628,9 +601,7 @@ def _is_deduced(declaration: Declaration) -> bool:
     """Return whether a function's body tells its type."""
     if declaration.body is None or declaration.parameters is None:
         return False
-    head = [declaration.tokens[at].text for at in declaration.head]
-    is_auto = "auto" in head or any(
-        declaration.tokens[at].text == "decltype" and declaration.tokens[at + 2].text == "auto"
-        for at in declaration.head
-    )
+    texts = [token.text for token in declaration.tokens]
+    head = [texts[at] for at in declaration.head]
+    is_auto = "auto" in head or any(texts[at : at + 3 : 2] == ["decltype", "auto"] for at in declaration.head)
     return is_auto and "->" not in head

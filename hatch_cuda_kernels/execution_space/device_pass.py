@@ -120,25 +120,22 @@ def as_device_pass(
     cuts = cuts_host_code(options)
     try:
         passed = _read_device_pass(closure, options, levels, before)
-    except (TextError, UnbalancedError, InclusionError) as error:
-        return DeviceSource.of(closure, ClosureCut(unread=str(error).replace(VIRTUAL_ROOT, "") if cuts else "")), None
-    except RecursionError:
-        path = closure.program_name.removeprefix(VIRTUAL_ROOT)
-        message = f"{path}: brackets are nested deeper than can be read"
-        return DeviceSource.of(closure, ClosureCut(unread=message if cuts else "")), None
+    except (TextError, UnbalancedError, InclusionError, RecursionError) as error:
+        is_deep = isinstance(error, RecursionError)
+        said = f"{closure.program_name}: brackets are nested deeper than can be read" if is_deep else str(error)
+        return DeviceSource.of(closure, ClosureCut(unread=said.replace(VIRTUAL_ROOT, "") if cuts else "")), None
     declared = Declared.together(reading.remembered(Declared.from_declarations) for reading in passed.readings)
     if not cuts:
         return DeviceSource.of(closure, ClosureCut(declared=declared)), passed
     found = passed.found
-    edits = ((name, edit) for name, edits in sorted(found.edits.items()) for edit in sorted(edits))
+    edits = [(name, edit) for name, edits in sorted(found.edits.items()) for edit in sorted(edits)]
+    headers = (edit.name for _, edit in edits if edit.reason == "include")
     made = ClosureCut(
         edits=tuple((name, one.start, one.end, one.text, one.drops_pragmas) for name, one in edits),
         default_device=found.has_unmarked,
         variables=tuple(sorted("::".join((*filter(None, scope), name)) for scope, name in found.variables)),
         loses_constants=found.loses_constants,
-        host_headers=tuple(
-            sorted({edit.name for edits in found.edits.values() for edit in edits if edit.reason == "include"})
-        ),
+        host_headers=tuple(sorted({*headers})),
         declared=declared,
     )
     return replace(cut_closure(closure, made, options.define), changes=passed.changes()), passed

@@ -139,7 +139,8 @@ NOTHING_DECLARED: Final = Declared()
 
 def is_kernel(declaration: Declaration) -> bool:
     """Return whether a declaration is of a kernel."""
-    return declaration.kind == "function" and not declaration.is_friend and "__global__" in declaration.words
+    words = declaration.words
+    return declaration.kind == "function" and "__global__" in words and "friend" not in words
 
 
 def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp import Declaration, StreamToken
 
@@ -35,12 +35,16 @@ def is_marked(declaration: Declaration) -> bool:
     return any(map(hides_mark, words))
 
 
+def attributes_of(declaration: Declaration, words: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Yield where attributes of some words, with what is in their brackets, begin and end in a head."""
+    tokens = declaration.tokens
+    return ((at, behind_brackets(tokens, at + 1)) for at in declaration.head if tokens[at].text in words)
+
+
 def attribute_tokens(declaration: Declaration) -> Iterator[StreamToken]:
     """Yield the tokens in the parentheses of ``__attribute__`` and its kin in a head."""
-    tokens = declaration.tokens
-    for at in declaration.head:
-        if tokens[at].text in _ATTRIBUTES:
-            yield from tokens[at + 1 : behind_brackets(tokens, at + 1)]
+    for first, last in attributes_of(declaration, _ATTRIBUTES):
+        yield from declaration.tokens[first + 1 : last]
 
 
 def behind_brackets(tokens: Sequence[StreamToken], at: int) -> int:
@@ -73,14 +77,11 @@ class VirtualFunctions:
         parent = function.parent
         if _says_virtual(function):
             return True
-        if parent is not None and function.is_member and function.name[:1] == "~":
+        if parent is None or not function.is_member:
+            return False
+        if function.name[:1] == "~":
             return bool(_bases(parent))
-        if (
-            parent is None
-            or not function.is_member
-            or function.template is not None
-            or {"static", "friend"} & function.words
-        ):
+        if function.template is not None or {"static", "friend"} & function.words:
             return False
         seen: set[str] = set()
         waiting = _bases(parent)

@@ -54,7 +54,7 @@ class _Oracle:
                 self._add(declaration)
 
     def _add(self, declaration: Declaration) -> None:
-        for name in _names(declaration):
+        for name in declaration.names:
             self._by_name[name].append(declaration)
         if not declaration.tokens[0].nth:
             self._at[place_of(declaration)].append(declaration)
@@ -132,7 +132,7 @@ class _Oracle:
         """Return whether a class has the same layout and the same table without a member."""
         if declaration.kind == "function":
             return declaration not in self._virtual and not declaration.is_constructor
-        return declaration.kind in {"alias", "using", "assertion", "forward"} or declaration.is_friend
+        return declaration.kind in {"alias", "using", "assertion", "forward"} or "friend" in declaration.words
 
     def _is_alone(self, declaration: Declaration) -> bool:
         """Return whether nothing else could be found by its names; what takes its place hides other scopes."""
@@ -144,14 +144,14 @@ class _Oracle:
         own = {id(one) for one in declaration}
         return all(
             self._is_alike(declaration, other)
-            for name in _names(declaration)
+            for name in declaration.names
             for other in self._by_name[name]
-            if id(other) not in own and not (is_hidden and _scope(other) != _scope(declaration))
+            if id(other) not in own and not (is_hidden and other.owners != declaration.owners)
         )
 
     def _is_alike(self, declaration: Declaration, other: Declaration) -> bool:
         kind = declaration.kind
-        if declaration.is_specialization or _scope(other) != _scope(declaration):
+        if declaration.is_specialization or other.owners != declaration.owners:
             return kind == other.kind == "function" and not self._is_marked(other) and not is_constant(other)
         if kind == other.kind or {kind, other.kind} == {"class", "forward"}:
             return kind == "function" or not self._is_marked(other)
@@ -167,18 +167,8 @@ def _is_aligned(declaration: Declaration) -> bool:
     return is_data and owner is None
 
 
-def _names(declaration: Declaration) -> set[str]:
-    """Return all names that a declaration gives to its scope."""
-    declared = (one.name for one in declaration.declarators)
-    return {declaration.name, *declared, *declaration.enumerators} - {""}
-
-
 def _inside(declaration: Declaration) -> Iterator[Declaration]:
     """Yield all that stands in a class, in the files that are included there, too."""
     for member in (*declaration.members, *declaration.included):
         yield member
         yield from _inside(member)
-
-
-def _scope(declaration: Declaration) -> tuple[str, ...]:
-    return (*declaration.scope, *declaration.qualifier)
