@@ -150,7 +150,7 @@ def test_without_the_extras_nothing_is_broken(bare):
     assert status == (0 if verdicts["load"]["works"] else 1)
 
 
-@pytest.mark.parametrize("size", [0, 50, 100_000, 100_000_000])
+@pytest.mark.parametrize("size", [50, 100_000_000])
 def test_a_cut_compiler_is_named(bare, size):
     """A download that broke off is told with its file and the command that mends it; the rest is reported."""
     library = find_library("nvrtc")
