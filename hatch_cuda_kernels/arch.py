@@ -205,7 +205,7 @@ def ptx_isa_of_driver(driver: tuple[int, int]) -> tuple[int, int] | None:
 def isa_refusal(isa: tuple[int, int], release: tuple[int, int] | None, reader: str) -> str | None:
     """Return why a driver or nvJitLink of a CUDA release cannot read PTX of an ISA, or None when it can.
 
-    ``reader`` is what to call it; a release of None limits nothing.
+    ``reader`` is its name for the message; a release of None limits nothing.
     """
     known = None if release is None else ptx_isa_of_driver(release)
     if known is None or isa <= known:

@@ -165,13 +165,13 @@ def build_kernels(
     executor: Executor | str | None = None,
     editable: bool = False,
 ) -> BuildReport:
-    """Compile a manifest and put the store into a package's folder, where the run side looks for it.
+    """Compile a manifest and put the store into a package's folder, where the package looks for it at run time.
 
     ``package`` is the folder that becomes the import package: in the build tree for a wheel, in the source tree for an
     editable install, where ``editable`` makes edited sources take effect. ``jobs`` limits the parallel compiles on this
     machine. ``executor`` is one of ``concurrent.futures``, which is left open, or a name as in the hook's option.
-    Raises InputError if the folder does not exist, and what ``build_store`` raises; in setup.py, as an error of
-    setuptools, too, which it shows without the lines of code that led to it.
+    Raises InputError if the folder does not exist, and what ``build_store`` raises; in setup.py, the error is also one
+    of setuptools, which shows it without a traceback.
     """
     try:
         return _build_into(manifest, Path(package).absolute(), jobs, executor, editable=editable)

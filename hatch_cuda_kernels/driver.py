@@ -98,7 +98,7 @@ def driver_version() -> tuple[int, int]:
 def memory_device(address: int) -> int | None:
     """Return the device that memory is on; None for memory that all devices reach, or that the driver does not know.
 
-    It calls the driver by ctypes: the bindings (13.3) return 0 for memory on any device.
+    It calls the driver with ctypes, because the bindings (13.3) return 0 for memory on any device.
     """
     managed, ordinal = ctypes.c_int(), ctypes.c_int()
     for attribute, value in ((_IS_MANAGED, managed), (_DEVICE_ORDINAL, ordinal)):
@@ -197,7 +197,7 @@ _HANDLES: Final[dict[int, Any]] = {}
 
 @contextmanager
 def on_device(ordinal: int | None) -> Iterator[None]:
-    """Let a context of a device be current for the body: the current one if it is of that device, else its primary.
+    """Make a context of a device current for the body: the current one if it is of that device, else its primary.
 
     None stands for the current device, which is device 0 in a thread without a context. Raises DriverError.
     """
@@ -216,7 +216,7 @@ def on_device(ordinal: int | None) -> Iterator[None]:
 
 @contextmanager
 def on_context(context_id: int) -> Iterator[bool]:
-    """Let a context that something is kept for be current for the body, and yield True; False if it is gone."""
+    """Make a context that something is kept for current for the body, and yield True; False if it is gone."""
     alive = _is_alive(context_id)
     if alive:
         call("cuCtxPushCurrent", _HANDLES[context_id])
@@ -235,7 +235,7 @@ def remember(table: dict[Any, Any], key: Any, value: Any, most: int = 256) -> No
 
 
 def add_by_context(table: dict[int, T], context_id: int, value: T) -> None:
-    """Keep a value for the current context, which has that id, and drop what the table has for contexts now gone."""
+    """Keep a value for the current context, which has that id, and drop those of contexts that are gone."""
     for other in [*table]:
         if not _is_alive(other):
             table.pop(other, None)
@@ -258,7 +258,7 @@ def _is_alive(context_id: int) -> bool:
 
 @contextmanager
 def allow_during_capture() -> Iterator[None]:
-    """Let the body do what a capture forbids: load and unload images, look up kernels and variables.
+    """Allow the body what a capture forbids: to load and unload images, and to look up kernels and variables.
 
     These allocate memory. During a capture, the driver refuses that and ends the capture, unless the thread says that
     its calls are not part of the graph (CUDA Driver API, cuThreadExchangeStreamCaptureMode). Raises DriverError.

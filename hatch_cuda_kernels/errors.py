@@ -250,7 +250,7 @@ _STANDARD: Final = os.path.dirname(warnings.__file__)  # noqa: PTH120 - as above
 def warn_user(message: str) -> None:
     """Warn at the innermost caller outside this package. Python shows an equal warning of one line once.
 
-    The message may hold text from elsewhere: what a terminal would not show as it is, is escaped.
+    The message may hold text from elsewhere, so invisible characters are escaped.
     """
     from hatch_cuda_kernels.terminal import printable  # most processes warn of nothing
 

@@ -193,7 +193,7 @@ class HostCode(StrEnum):
 class NvrtcOptions:
     """Options of one module. None means NVRTC's own default, which ``use_fast_math`` moves.
 
-    Paths in ``include`` and ``pre_include`` are relative to the project, never absolute: they enter the key.
+    Paths in ``include`` and ``pre_include`` are relative to the project, because they are part of the key.
     """
 
     std: CppStd = CppStd.CPP17

@@ -71,9 +71,9 @@ def list_text(names: Sequence[str], most: int = 3) -> str:
 
 
 def wrap(text: str, indent: int, stream: TextIO | None = None) -> str:
-    """Return text whose lines fit the terminal, if there is one; what does not goes on below, indented.
+    """Return text whose lines fit the terminal, if there is one; the rest of a line goes on below, indented.
 
-    Lines with a command stay as they are: people copy them. The stream is standard output, or another one.
+    Lines with a command stay as they are, because people copy them. The stream is standard output, or another one.
     """
     width = width_of(stream or sys.stdout)
     if width is None or width < indent + _NARROWEST:
@@ -90,8 +90,8 @@ def text_table(
 ) -> str:
     """Return aligned columns under their headings; the columns named in ``right`` are right-aligned.
 
-    Where lines are longer than ``width``, by default that of the terminal, the widest column is wrapped. Cells may hold
-    text from elsewhere: what a terminal would not show as it is, is escaped.
+    If lines are longer than ``width``, by default that of the terminal, the widest column is wrapped. Invisible
+    characters in cells are escaped.
     """
     cells = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]

@@ -43,7 +43,7 @@ class NoThreadError(RuntimeError):
 def interruptible(work: Callable[[], T]) -> T:
     """Return what ``work`` returns, or raise what it raises; Ctrl-C in the main thread ends the wait for it at once.
 
-    The work then goes on in its thread, and its outcome is dropped. Where no thread can be started, it is done here.
+    The work then goes on in its thread, and its outcome is dropped. If no thread can be started, it is done here.
     """
     try:
         return work() if _gets_no_signal() else wait_for_thread(work)
@@ -127,10 +127,9 @@ _PAUSE_SECONDS: Final = 0.001
 def keep_sigint_handler() -> Iterator[None]:
     """Keep Python's handler of SIGINT while NVRTC compiles for the first time in this process.
 
-    Before 13.5, NVRTC sets its own handler until the first front end has finished, and then Python's again, but so
-    that the system goes on with a wait after a signal: Ctrl-C would end no ``join`` or ``result``. This thread gets the
-    signal afterwards. The others, which it may go to instead, find Python's handler again at once. Windows has nothing
-    like it.
+    Before 13.5, NVRTC sets its own handler until the first front end has finished, and then restores Python's so that
+    the system resumes a wait after a signal: Ctrl-C would not end a ``join`` or ``result``. This thread gets the signal
+    afterwards. The others, which may get it instead, find Python's handler again at once. Windows is not affected.
     """
     if not hasattr(signal, "pthread_sigmask") or not callable(signal.getsignal(signal.SIGINT)):
         yield

@@ -38,7 +38,7 @@ _BROKEN: Final = (BadEntryError, EOFError, KeyError, OSError, RuntimeError, Valu
 
 
 def export_bundle(cache: DiskCache, path: Path, keys: Container[str] | None = None) -> int:
-    """Write the readable entries of the user's cache into a bundle, all of them or those of some keys; return how many.
+    """Write the readable entries of the user's cache, or those of some ``keys``, into a bundle; return how many.
 
     Raises InputError if the bundle cannot be written.
     """

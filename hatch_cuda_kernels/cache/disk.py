@@ -71,10 +71,7 @@ def _max_cache_bytes() -> int:
 
 
 def open_cache() -> DiskCache:
-    """Return this process's cache for the environment as it is now; equal settings share one object.
-
-    Raises InputError, as ``_max_cache_bytes`` does.
-    """
+    """Return this process's cache for the environment as it is now; one for equal settings. Raises InputError."""
     trust = os.environ.get(environment.CACHE_TRUST, "")
     return _cache_at(default_cache_path(), _max_cache_bytes(), site_paths(), trust)
 
@@ -383,10 +380,7 @@ class Notes:
         return []
 
     def write(self, subject: str, note: Mapping[str, Any]) -> None:
-        """Write the note about a subject, replacing an older one.
-
-        Do nothing if the folder is not trusted, or the note is longer than one that is read.
-        """
+        """Write or replace the note about a subject; nothing if the folder is not trusted or the note is too long."""
         data = json.dumps(note).encode()
         if len(data) > _MOST_NOTE_BYTES:
             return

@@ -250,10 +250,7 @@ class EntryFolder:
         return False
 
     def stored(self) -> list[StoredEntry]:
-        """Return every entry with its size and last use, in no order; raises nothing.
-
-        One without a description, or that cannot be opened, counts as never used.
-        """
+        """Return every entry with its size and last use; one that cannot be opened was never used. Raises nothing."""
         found: list[StoredEntry] = []
         with contextlib.suppress(OSError), self.open() as root:
             for name in root.names():
@@ -281,7 +278,7 @@ def prefix_of(key: str) -> str:
 def read_entry(place: Folder, name: str, key: str, *, use: bool = False) -> Entry | None:
     """Return the entry of a key from a folder of any name, or None if it is of another schema.
 
-    Raises BadEntryError for a damaged one, also for one that another user could have written, and OSError.
+    Raises OSError, and BadEntryError for a damaged entry or one that another user could have written.
     """
     try:
         with place.folder(name) as folder:

@@ -305,7 +305,7 @@ def _look_up(folder: str, step: str, owners: Collection[int] | None) -> os.stat_
 
 
 def make_folder(path: Path) -> None:
-    """Make a cache's folder, and missing parents, so that only its owner may enter them, whatever the umask.
+    """Make a cache's folder and missing parents, which only its owner may enter, whatever the umask.
 
     Raises DistrustedError if another user could put something else in its place, and OSError.
     """

@@ -58,7 +58,7 @@ _MOST_ERROR_TEXT: Final = 64 << 20
 
 
 def taken(folder: Folder, name: str, stack: contextlib.ExitStack) -> bool:
-    """Return whether a lock was free and is now held, until the stack is closed; nothing waits.
+    """Return whether a lock was free and is now held until the stack is closed; does not wait.
 
     Raises OSError, NotImplementedError or RuntimeError if the folder or its file system cannot lock (some NFS).
     """
@@ -67,11 +67,10 @@ def taken(folder: Folder, name: str, stack: contextlib.ExitStack) -> bool:
 
 @contextlib.contextmanager
 def held(folder: Folder, name: str, timeout: float, until: Callable[[], bool] = bool) -> Iterator[bool]:
-    """Hold a lock during the body and yield True, or yield False and go on without it.
+    """Hold a lock during the body and yield True, or yield False and go on without it. Raises nothing itself.
 
-    It goes on without the lock after ``timeout`` seconds, as soon as ``until`` returns True because there is nothing
-    left to wait for, and if the folder or its file system cannot lock (some NFS). The folder need not stay open. Raises
-    nothing itself.
+    It goes on without the lock after ``timeout`` seconds, once ``until`` returns True because there is nothing left to
+    wait for, and if the folder or its file system cannot lock (some NFS). The folder need not stay open.
     """
     taken = False
     with contextlib.ExitStack() as stack:
@@ -172,9 +171,9 @@ class Once:
                 thread.release()
 
     def claim(self, keys: Iterable[str]) -> contextlib.ExitStack | None:
-        """Return what keeps the turns of some keys until it is closed; None while others have one. Nothing waits.
+        """Return what keeps the turns of some keys until it is closed; None while others have one. Does not wait.
 
-        Where nothing can be locked, it keeps none.
+        It keeps none if nothing can be locked.
         """
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, NotImplementedError, RuntimeError), self._open(make=True) as locks:
@@ -262,8 +261,7 @@ _FUTURE_SECONDS: Final = 3600.0
 def publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
     """Write an entry's files beside its place and rename them there; return False if the key had been published.
 
-    A reader sees the whole entry or none. Anything else in its place, such as half a folder, is set aside. Raises
-    OSError.
+    A reader sees the whole entry or none. Anything else in its place, such as half a folder, is set aside.
     """
     with contextlib.suppress(FileNotFoundError):
         return _publish(entries, key, files)
@@ -289,10 +287,7 @@ def evict(entries: EntryFolder, stored: StoredEntry) -> bool:
 
 
 def evict_all(entries: EntryFolder) -> int:
-    """Remove all entries, those that were set aside, and the notes; return how many of the first are gone.
-
-    Raises nothing.
-    """
+    """Remove all entries, those set aside, and the notes; return how many of the first are gone. Raises nothing."""
     count = sum(evict(entries, stored) for stored in entries.stored())
     with contextlib.suppress(OSError), entries.open_top() as top:
         remove(top, NOTES)
@@ -307,7 +302,7 @@ def evict_all(entries: EntryFolder) -> int:
 def quarantine(entries: EntryFolder, key: str) -> bool:
     """Set a damaged entry aside for inspection; return False if it is not damaged.
 
-    Another process that found the same may have replaced it since it was read. Raises OSError if it cannot be moved.
+    Another process that found the damage may have replaced the entry since. Raises OSError if it cannot be moved.
     """
     with entries.open() as root, root.folder(prefix_of(key)) as prefix, made(root, QUARANTINE) as aside:
         try:

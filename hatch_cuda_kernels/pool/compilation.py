@@ -62,8 +62,7 @@ def compile_missing(  # noqa: PLR0913 - what a build knows
 ) -> Compilation:
     """Compile what is ``missing`` beside what is fresh, put it into the disk cache, and return it with what failed.
 
-    ``learn`` returns whether jobs that were refused are to be repeated: then they have not failed.
-    Raises InputError for an unknown executor in the environment, and ToolchainError for what would end every job alike.
+    Raises InputError for an unknown executor in the environment, and ToolchainError for what would end every job.
     """
     executor, progress = executor or choose_executor(), progress or Progress()
     jobs = [job for _, jobs in missing for job in jobs]
@@ -176,8 +175,7 @@ class FailedJob(NamedTuple):
 def find_problems(failures: Sequence[FailedJob], modules: Mapping[str, Module]) -> list[Problem]:
     """Return the problems of failed jobs, at their modules' places in the manifest or at those of bad names.
 
-    What a module's architectures say alike is one problem. A log that is not shown whole is kept in a file, which the
-    problem names.
+    Equal failures of a module's architectures are one problem. A long log is kept in a file, which the problem names.
     """
     alike: dict[object, list[FailedJob]] = {}
     for failure in sorted(failures, key=lambda failure: (failure.job.module, failure.job.arch)):

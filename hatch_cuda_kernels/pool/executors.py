@@ -125,9 +125,9 @@ def compile_task(task: Task) -> Answer:
 
 
 def tools_here() -> Tools:
-    """Return the version of each tool that decides about images here, by name; empty for one that is missing.
+    """Return the version of each tool that decides about images here, by name. Loads NVRTC.
 
-    Loads NVRTC. Where there is none, only this package is named.
+    Without NVRTC, only this package is named.
     """
     from hatch_cuda_kernels.compiler.toolchain import load_toolchain, ptxas_version  # loads NVRTC
 
@@ -145,10 +145,7 @@ def tools_here() -> Tools:
 
 
 def needed_tools(jobs: Sequence[Job]) -> Tools:
-    """Return those of the tools here that have a part in these jobs. Loads NVRTC.
-
-    Raises ToolchainError if the jobs need ptxas, and there is none.
-    """
+    """Return those of the tools here that these jobs use. Loads NVRTC. Raises ToolchainError if ptxas is missing."""
     needed = tools_here()
     if not any(job.uses_toolkit_headers for job in jobs):
         del needed["toolkit headers"]
@@ -253,9 +250,9 @@ def open_executor(
 
 
 def local_executor(costs: list[float], workers: int | None = None) -> DaemonThreads:
-    """Return worker processes for jobs of these estimated seconds, one for little work; threads where none compiles.
+    """Return worker processes for jobs of these estimated seconds, one for little work; threads if none compiles.
 
-    NVRTC crashes on some sources, and in this process it would end the build without a message.
+    NVRTC crashes on some sources, which in this process would end the build without a message.
     """
     count = min(workers or default_workers(), len(costs)) or 1
     if not any(costs):
@@ -424,7 +421,7 @@ def _group(call: Call) -> Hashable:
 
 
 def free_bytes(root: Path = Path("/")) -> int:
-    """Return the bytes that can be taken without swapping; a very large number where the system does not say.
+    """Return the bytes that can be taken without swapping; a very large number if the system does not say.
 
     ``root`` is where ``proc`` and ``sys`` are. Linux: proc(5), "Control Group v2" and "Memory Resource Controller".
     """

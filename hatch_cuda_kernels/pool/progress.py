@@ -20,7 +20,7 @@ _STYLES: Final = {"progress.download": "default", "progress.elapsed": "default",
 
 
 class Progress:
-    """What of a build's jobs is done, runs, or took long. Those who show it derive from this, which shows nothing.
+    """What of a build's jobs is done, runs, or took long. This shows nothing; subclasses do.
 
     Jobs begin in the order given, so the first that is not done has been running longest.
     """

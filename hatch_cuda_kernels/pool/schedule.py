@@ -119,9 +119,9 @@ class _Cuts(NamedTuple):
 
 
 def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
-    """Return what jobs are to begin with, by their ``id``; nothing for those that are better compiled as they are.
+    """Return what jobs are to begin with, by their ``id``; nothing for those that compile better without. Loads NVRTC.
 
-    ``workers`` is how many processes will share the work, each of which has to precompile separately. Loads NVRTC.
+    ``workers`` is how many processes share the work; each of them has to precompile separately.
     """
     if not can_precompile() or not _has_room(workers):
         return {}
@@ -182,7 +182,7 @@ class _Leads:
         }
 
     def _lead(self, job: CompileJob) -> _Lead:
-        """Return what a job can begin with: nothing but NVRTC's own, where it would show in what is made of it.
+        """Return what a job can begin with: only NVRTC's own, if anything else would show in the result.
 
         A precompiled header has templates instantiated, whose variables are in PTX. They are left out of the PTX that
         ptxas finishes, but not of LTO-IR, objects and NVRTC's CUBINs.
@@ -209,10 +209,7 @@ class _Chooser:
         return self._choose(0, len(self._leads), 0, None)
 
     def _choose(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
-        """Return the best choice for some, whose first ``depth`` headers are the same.
-
-        They may also begin with ``above`` headers, which are precompiled anyway.
-        """
+        """Return the best choice for some that share ``depth`` headers, if ``above`` headers are precompiled anyway."""
         key = begin, end, depth, above
         if key not in self._known:
             self._known[key] = self._find(*key)
@@ -444,9 +441,9 @@ class LostJob(NamedTuple):
 
     @property
     def again(self) -> Job:
-        """What to compile next: the same, or what NVRTC crashed on without its instances, to have a message.
+        """What to compile next: the same job, or without its instances what NVRTC crashed on, for a message.
 
-        NVRTC resolves names after an error in a source, too, and that is where it was seen to crash.
+        NVRTC resolves names even after an error in a source, and was seen to crash there.
         """
         if self.died.crashed and isinstance(self.job, CompileJob) and self.job.expressions:
             return replace(self.job, names=(), globals=())
@@ -622,7 +619,7 @@ def one_worker() -> Iterator[_Worker]:
 def run_isolated(job: Job, seconds: float | None = None) -> Compiled:
     """Return what ``run_job`` returns or raise what it raises; a crash of NVRTC is a CompileError, too.
 
-    Raises OSError where no process can be started, and OutOfTimeError after some seconds.
+    Raises OSError if no process can be started, and OutOfTimeError after some seconds.
     """
     expired = Event()
     if seconds == 0:

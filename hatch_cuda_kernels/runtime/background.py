@@ -45,7 +45,7 @@ _FOR_NEXT: Final[list[Future[None]]] = []
 def background_threads() -> DaemonThreads:
     """Return the threads that compile in the background; the interpreter's exit does not wait for them.
 
-    NVRTC's front end runs one compile at a time in a process, so two threads are enough to overlap its other phases.
+    Two are enough: NVRTC runs one front end at a time in a process, so they only overlap its other phases.
     """
     return DaemonThreads(2)
 
@@ -101,7 +101,7 @@ def tier_up(request: Request) -> None:
 def _finish_for_next() -> None:
     """Wait at exit for compiles for the next process: otherwise a short program would never record one.
 
-    A program that Ctrl-C ended does not wait, and Ctrl-C ends the wait.
+    Ctrl-C ends the wait, and a program that ended by Ctrl-C does not wait.
     """
     if getattr(sys, "last_type", None) is not KeyboardInterrupt:
         with suppress(KeyboardInterrupt):

@@ -32,9 +32,9 @@ class DriverCacheSettings(NamedTuple):
 def configure_driver_cache(path: str | os.PathLike[str] | None = None, max_bytes: int = 1 << 30) -> DriverCacheSettings:
     """Configure the driver's JIT cache before the driver is initialised, and return the settings in effect.
 
-    Variables that are set already are kept. Raises InputError for an empty or unwritable path, and for a size that is
-    out of range or, in the environment, not a number or smaller than requested. Raises LaunchError if this process has
-    initialised the driver, which then no longer reads the settings.
+    Variables that are already set are kept. Raises LaunchError if this process has initialised the driver, which then
+    no longer reads the settings, and InputError for an empty or unwritable path, and for a size that is out of range
+    or, in the environment, not a number or smaller than requested.
     """
     if not 0 < max_bytes <= _MOST_BYTES:
         raise InputError(f"max_bytes must be 1 to {_MOST_BYTES}, not {max_bytes}")

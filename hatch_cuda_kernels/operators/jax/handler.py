@@ -217,8 +217,8 @@ class CallSlots(threading.local):
 class _Kept(threading.local):
     """Python's state of the current thread, which is kept until the thread or Python ends.
 
-    ctypes ensures that there is one while a callback runs, and destroys it afterwards unless somebody else still needs
-    it. Python counts them (PyGILState_Ensure); this one is never given back.
+    ctypes makes one for a callback, and destroys it afterwards unless something else needs it. Python counts them
+    (PyGILState_Ensure); this one is never given back.
     """
 
     def __init__(self) -> None:
@@ -241,7 +241,7 @@ class XlaFaultError(Exception):
 
 
 def answer_metadata(frame: CallFrame) -> bool:
-    """Tell XLA the handler's API version and traits if that is what it calls for, and return whether it does.
+    """Answer a question for metadata with the handler's API version and traits; return whether it was one.
 
     XLA asks when a handler is registered; such a frame has no context, and with API 0.1 no functions.
     """

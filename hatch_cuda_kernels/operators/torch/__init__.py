@@ -84,7 +84,7 @@ def _write_call(node: Any, write_line: Callable[[str], None]) -> None:
 def batching_rule(name: str, arguments: Sequence[Argument], call: Callable[..., Any]) -> Callable[..., Any]:
     """Return the rule for ``torch.library.register_vmap``; ``call`` is the operator itself.
 
-    The rule raises ArgumentError for a tensor that is written to but does not have the batch.
+    The rule raises ArgumentError for a tensor that is written to but has no batch dimension.
     """
     written = [index for index, argument in enumerate(arguments) if argument.is_written]
 

@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 
 
 def ladder(request: Request) -> tuple[Rung, ...]:
-    """Return the rungs of the request's policy, in order.
-
-    The rungs that compile are there under ``prebuilt``, too: they say why nothing is compiled.
-    """
+    """Return the rungs of the request's policy, in order. Those that compile also say why nothing is compiled."""
     if request.policy == "exact":
         return _EXACT
     return _TIER_UP if request.tier_up else _COMPATIBLE
@@ -85,7 +82,7 @@ def jitted(request: Request) -> Iterator[Candidate]:
 def finished(request: Request) -> Iterator[Candidate]:
     """Rung 5: prebuilt PTX the driver does not know, or LTO-IR, finished to a CUBIN and recorded.
 
-    It comes last, for its code is at best as good as that of a compile, and slower where nvJitLink makes it from PTX.
+    It comes last, because its code is at best as good as that of a compile, and slower if nvJitLink makes it from PTX.
     """
     from hatch_cuda_kernels.runtime.ladder.compile_rungs import finished_candidates  # off the prebuilt path
 
@@ -166,8 +163,8 @@ class Attempt(NamedTuple, Generic[_T]):
 def obtain(request: Request, take: Callable[[Image], _T]) -> _T:
     """Return the result of ``take`` for the first image that it does not refuse by raising ImageRefusedError.
 
-    Raises NoImageError with every candidate's reason; in its place CompileError, if a compile failed, or StoreError, if
-    damage of the store's files forbade it.
+    Raises CompileError if a compile failed, StoreError if damage of the store forbade one, or NoImageError with every
+    candidate's reason.
     """
     attempts = list(climb(request, take))
     if attempts and attempts[-1].taken is not None:

@@ -59,7 +59,7 @@ class Explanation:
 def explain(request: Request, take: Callable[[Image], object] | None) -> Explanation:
     """Return every candidate and the first accepted one; compiles nothing.
 
-    With ``take``, which raises ImageRefusedError, the driver is asked about each accepted image until it takes one.
+    ``take`` asks the driver about each accepted image, by raising ImageRefusedError, until it takes one.
     """
     considered = tuple(_candidates(request) if take is None else _settled(request, take))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)

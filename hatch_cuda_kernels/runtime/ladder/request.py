@@ -139,8 +139,8 @@ def make_request(
 ) -> Request:
     """Return the request for a kernel of a store: for ``arch``, or else for the current device and its driver.
 
-    Raises KernelNotFoundError, StoreError if the store cannot be read, InputError for an unknown policy or an ``arch``
-    that is not a device's, or DriverError without a device.
+    Raises KernelNotFoundError, StoreError, DriverError without a device, or InputError for an unknown policy or an
+    ``arch`` that is not a device's.
     """
     kernel, listed = find_kernel(reader, name, module)
     if arch is None:
@@ -164,10 +164,7 @@ def make_request(
 
 
 def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, KernelLine]:
-    """Return a listed variable's line and that of a kernel which every image of its module has.
-
-    Raises KernelNotFoundError if either is missing, StoreError if the store cannot be read.
-    """
+    """Return a listed variable, and a kernel that is in all images of its module. Raises KernelNotFoundError."""
     variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module, what="variable")
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
@@ -181,10 +178,9 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
 
 
 def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, bool]:
-    """Return a kernel's line and whether the manifest lists it.
+    """Return a kernel's line and whether the manifest lists it. Raises KernelNotFoundError or StoreError.
 
-    An unlisted instance belongs to the module that lists others of its template. Raises KernelNotFoundError, or
-    StoreError if the store cannot be read.
+    An unlisted instance belongs to the module that lists others of its template.
     """
     key = normalize_name(name)
     lines = [] if key.startswith(("&", "<")) else reader.find(key)  # lines of variables and templates

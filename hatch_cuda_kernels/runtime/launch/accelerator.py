@@ -34,9 +34,9 @@ class Accelerator(NamedTuple):
 
 
 def find_accelerator() -> Accelerator | None:
-    """Return the accelerator, or None where Python launches.
+    """Return the accelerator, or None if Python launches.
 
-    Python also launches where torch does not offer its tensors to C (before 2.10): it reads them faster.
+    Python launches, too, if torch does not offer its tensors to C (before 2.10), because it reads them faster.
     """
     found = _found()
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)

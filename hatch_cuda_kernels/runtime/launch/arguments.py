@@ -156,9 +156,9 @@ _read_integer: Final = integer_reader(64, signed=None)
 
 
 def _by_value_reader(size: int) -> Reader:
-    """Return what reads a struct that is passed by value, which may be a tensor map, as its bytes.
+    """Return what reads a struct that is passed by value, such as a tensor map, as its bytes.
 
-    A map's array is one of the launch: its device and its stream count. Raises UnusableError if it has moved since.
+    The device and the stream of a map's array count for the launch. Raises UnusableError if the array has moved since.
     """
     as_bytes = struct_reader(size)
 
@@ -189,10 +189,7 @@ class _Parts(NamedTuple):
 
 
 class Signature:
-    """A kernel's parameters, in order.
-
-    Raises LaunchError for a parameter type that this version does not know.
-    """
+    """A kernel's parameters, in order. Raises LaunchError for a parameter type that this version does not know."""
 
     def __init__(
         self, kernel: str, params: Sequence[str], types: Sequence[str] = (), names: Sequence[str] = ()

@@ -48,11 +48,7 @@ _NO_TIMING: Final = 2  # CU_EVENT_DISABLE_TIMING
 
 
 def stream_address(stream: Any) -> int:  # any framework's stream
-    """Return a stream's handle as a number.
-
-    ``stream`` is an int, anything with ``__cuda_stream__`` (cuda.core protocol), or a framework's stream object. Raises
-    TypeError for anything else.
-    """
+    """Return the handle of any framework's stream as a number. Raises TypeError for anything else."""
     known = _STREAM_READERS.get(stream.__class__)
     if known is None:
         remember(_STREAM_READERS, stream.__class__, known := _stream_reader(stream))
@@ -96,7 +92,7 @@ def check_address(stream: int) -> int:
 def join(found: Found, chosen: int | None) -> int | None:
     """Return the stream to launch on, ``chosen`` or else the first, after all work that the others have by now.
 
-    Without any, return None, which stands for the legacy default stream. Raises DriverError.
+    None stands for the legacy default stream. Raises DriverError.
     """
     for stream in found if len(found) == 1 else dict.fromkeys(found):
         if stream.__class__ is not int:
@@ -178,7 +174,7 @@ FAST: Final[dict[str, Any]] = {
 def is_tensor(arg: Any) -> bool:
     """Return whether an argument is a tensor; launch functions then read tensors by torch's own functions.
 
-    Those of a torch without CUDA do not: no tensor of it is on a device.
+    A torch without CUDA has no tensors on a device, so its functions are not used.
     """
     torch: Any = sys.modules.get("torch")
     tensor = getattr(torch, "Tensor", None)
@@ -290,10 +286,7 @@ def dlpack_data(array: Any, element: Element) -> tuple[int, Any]:
 
 
 def dlpack_layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | None, int]:
-    """Return shape, strides in elements (None for contiguous ones), what an element is called, and its bytes.
-
-    Raises UnusableError for what has no capsule.
-    """
+    """Return shape, strides in elements (None if contiguous), name and bytes of an element. Raises UnusableError."""
     tensor, _capsule = _dlpack_tensor(array)
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None

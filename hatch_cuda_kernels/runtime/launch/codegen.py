@@ -79,8 +79,8 @@ def bind_for(signature: Signature, kind: Kind) -> Bind:
     """Return what makes launch functions for a signature. All kernels with that signature share it.
 
     The functions launch on the arrays' ``current`` stream or on a ``stated`` one. Those for ``fresh`` shapes launch on
-    the current one and take the sizes as their first argument. The bindings release the GIL during the driver's call,
-    so a buffer belongs to one launch at a time.
+    the current one and take the sizes as their first argument. Each launch has its own buffer, because the bindings
+    release the GIL during the driver's call.
     """
     key = signature.packings, kind
     known = _BINDS.get(key)

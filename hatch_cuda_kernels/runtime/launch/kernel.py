@@ -56,8 +56,8 @@ class Launch:
         """Return the function that launches with the arguments it is given.
 
         The first launch of a kernel goes through ``in_full``, which finds tensors that are conjugated or negated only
-        when they are read; in every launch, that would take a tenth of the time. Raises LaunchError if the device does
-        not allow the shape.
+        when they are read; in every launch, that would take a tenth of the time. Raises LaunchError for a shape beyond
+        the device.
         """
         kernel = self._kernel
         if self._shape.is_empty:

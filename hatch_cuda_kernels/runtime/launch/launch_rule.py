@@ -67,7 +67,7 @@ def rule_function(
 
 
 def rule_texts(kernel: str, rule: LaunchRule, spelled: Sequence[str]) -> tuple[str, ...]:
-    """Return grid, block and shared memory as Python text, which uses ``RULE_NAMES`` and the parameters as ``spelled``.
+    """Return grid, block and shared memory as Python text, with ``RULE_NAMES`` and the parameters as ``spelled``.
 
     Raises LaunchError for a rule that no build writes.
     """

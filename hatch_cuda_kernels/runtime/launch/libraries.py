@@ -36,8 +36,8 @@ class LoadedLibrary:
 class Libraries:
     """Images as libraries of the driver, each loaded once. Thread-safe.
 
-    A library that is no longer used is unloaded when the next one is loaded. Python may find it unused within any other
-    call of the driver, so it is not unloaded then.
+    An unused library is unloaded when the next one is loaded, because Python may find it unused within any other call
+    of the driver.
     """
 
     def __init__(self) -> None:
@@ -154,10 +154,7 @@ class Loaded(NamedTuple):
 
 
 def load_image(image: Image, symbol: Symbol, scope: str) -> Loaded:
-    """Return a kernel of an image, loaded for the current context; ``scope`` is as in ``Libraries.load``.
-
-    Raises ImageRefusedError when the driver cannot use the image, DriverError for any other failure.
-    """
+    """Return a kernel of an image, loaded for the current context. The rest is as in ``Libraries.load``."""
     context_id, device = current_context_id(), current_device()
     library, handle, function = LIBRARIES.load(image, symbol.lowered, device.capability, scope)
     return Loaded(image, symbol, library, handle, function, context_id, device.ordinal)

@@ -116,7 +116,7 @@ def flat_sizes(kernel: str, grid: Dim, block: Dim) -> tuple[int, int, int, int, 
 def _integer(value: Any) -> int:
     """Return the integer that a number equals. Raises ValueError for anything else.
 
-    4.0 counts as 4, because it does so for the dictionaries that keep shapes.
+    4.0 counts as 4, as it does for the dictionaries that keep shapes.
     """
     try:
         return index(value)
@@ -183,7 +183,7 @@ _Memory: Final = ctypes.c_char * _LAYOUT.size
 class Slot:
     """A parameter buffer and what describes it to cuLaunchKernel, at fixed addresses: ``extra`` or ``params``.
 
-    Without parameters, both are NULL: the driver refuses a buffer that is larger than what the kernel takes.
+    Without parameters, both are NULL, because the driver refuses a buffer that is larger than what the kernel takes.
     """
 
     __slots__ = ("_extra", "_params", "_size", "buffer", "extra", "found", "params")

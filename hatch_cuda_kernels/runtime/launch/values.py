@@ -91,8 +91,7 @@ def _reader_of(kind: type) -> Callable[[Any], Any]:
 def _other(value: Any) -> Any:
     """Return a number of Python, of an array of numpy without dimensions, or of what converts to a float.
 
-    Other arrays are refused: they would be copied from their device, and the launch would wait. struct refuses the
-    rest.
+    Other arrays are refused, because copying them from their device would delay the launch. struct refuses the rest.
     """
     if isinstance(value, float):
         return value
@@ -118,7 +117,7 @@ def read_float(arg: Any, _: int, __: Found) -> float:
 def integer_reader(bits: int, *, signed: bool | None) -> Reader:
     """Return what reads an integer of Python, numpy or ctypes that fits into ``bits``.
 
-    Where it is not known whether the parameter is ``signed``, for PTX does not say, a negative one is read as its bits.
+    A negative one is read as its bits if it is not known whether the parameter is ``signed``, which PTX does not say.
     It raises TypeError or ValueError for anything else.
     """
     least = 0 if signed is False else -(1 << (bits - 1))
@@ -144,7 +143,7 @@ def read_bool(arg: Any, _: int, __: Found) -> bool:
 
 
 def small_float_reader(size: int, pack: Callable[[float], bytes]) -> Reader:
-    """Return what reads a number as a float of 8 or 16 bits, or a value of that very type as its bytes.
+    """Return what reads a number as a float of 8 or 16 bits, or a value of that type as its bytes.
 
     It raises TypeError or ValueError for anything else, OverflowError for a number that is too large.
     """
