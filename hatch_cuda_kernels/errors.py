@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.image import Candidate
 
@@ -198,6 +198,14 @@ class StaleKernelError(LaunchError):
 def reason_of(error: HatchCudaKernelsError) -> str:
     """Return what is wrong, without a compiler's log and without the fix."""
     return error.message if isinstance(error, CompileError | ToolchainError) else str(error)
+
+
+def suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return " (did you mean 'x'?)" for the closest known word, ``otherwise`` if none is close."""
+    from difflib import get_close_matches  # only for messages
+
+    near = get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else otherwise
 
 
 def is_absent(error: Exception) -> bool:

@@ -5,7 +5,6 @@ from hatch_cuda_kernels.doors import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest.keys import *
-    from hatch_cuda_kernels.manifest.kinds import *
     from hatch_cuda_kernels.manifest.model import *
     from hatch_cuda_kernels.manifest.project import *
     from hatch_cuda_kernels.manifest.reader import *
@@ -16,7 +15,6 @@ __getattr__ = lazy(
     __name__,
     {
         "keys": "manifest_schema",
-        "kinds": "suggest",
         "model": "FRONT_ENDS Manifest Module Named Pattern StatedRule",
         "project": "find_manifest hook_table MANIFEST_FILE",
         "reader": "load_manifest parse_manifest",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import ComputeCapability, parse_version
 from hatch_cuda_kernels.environment import SIZE_PATTERN, parse_size
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import InputError, suggest
 from hatch_cuda_kernels.manifest.kinds import (
     ARCHES,
     BOOLEAN,
@@ -38,7 +38,6 @@ from hatch_cuda_kernels.manifest.kinds import (
     items_of,
     list_of,
     map_of,
-    suggest,
     table,
     text,
     wrong_type,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs, version_text
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LIBRARY_KINDS
-from hatch_cuda_kernels.errors import Problem
+from hatch_cuda_kernels.errors import Problem, suggest
 from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.yaml_text import (
@@ -95,12 +95,6 @@ class Spot(NamedTuple):
     def key(self, pair: Pair) -> Spot:
         """Return the place of a key."""
         return Spot(pair.value, join(self.path, pair.key), pair.mark, self.reading)
-
-
-def suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return " (did you mean 'x'?)" for the closest known word, ``otherwise`` if none is close."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else otherwise
 
 
 def wrong_type(expected: str, spot: Spot, hint: str = "", *, empty: str = "") -> RefusedError:

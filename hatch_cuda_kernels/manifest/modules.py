@@ -7,8 +7,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item, suggest
+from hatch_cuda_kernels.errors import InputError, suggest
+from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item
 from hatch_cuda_kernels.manifest.model import Named, Pattern
 from hatch_cuda_kernels.manifest.yaml_text import shorten
 from hatch_cuda_kernels.names import base_name, expand, placeholders

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
 from hatch_cuda_kernels.compiler.toolchain import current_toolchain
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, library_kind
-from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError, Problem, ToolchainError
+from hatch_cuda_kernels.errors import CompileError, InputError, ManifestError, Problem, ToolchainError, suggest
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.names import base_name, placeholders
 from hatch_cuda_kernels.options import option_conflicts
@@ -199,8 +199,6 @@ def _name_rules(
                 name, known = base_name(kernel).rpartition("::")[2], declared[module.name].names
                 message, fix = f"{name!r} is declared with different numbers of parameters", "rename one of them"
                 if name not in known:
-                    from hatch_cuda_kernels.manifest import suggest  # needs yaml, which verify does without
-
                     message = f"no kernel {name!r} is declared in the sources{suggest(name, known)}"
                     fix = "list a source that declares it"
                 problems.append(Problem(message, fix, stated.where))

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels.errors import suggest
 from hatch_cuda_kernels.names import base_name, match, normalize_name, placeholders
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class _Writer:
     def _call(self, node: ast.expr, name: str, args: list[ast.expr]) -> str:
         texts = [self.write(arg) for arg in args]
         if name not in _FUNCTIONS:
-            return self._problem(f"unknown function {name!r}{_suggest(name, _FUNCTIONS)}")
+            return self._problem(f"unknown function {name!r}{suggest(name, _FUNCTIONS)}")
         if len(texts) < 2 or (name == "ceil_div" and len(texts) > 2):
             return self._problem(f"{name} takes two arguments{'' if name == 'ceil_div' else ' or more'}")
         if name != "ceil_div":
@@ -201,7 +201,7 @@ class _Writer:
             return name
         if name not in self._parameters:
             known = ", ".join(self._parameters) or "none"
-            return self._problem(f"unknown name {name!r}{_suggest(name, self._parameters)}; the parameters are {known}")
+            return self._problem(f"unknown name {name!r}{suggest(name, self._parameters)}; the parameters are {known}")
         return self._parameters[name]
 
     def _placeholder(self, name: str) -> str:
@@ -209,7 +209,7 @@ class _Writer:
         if self._values is None:
             return name
         if name not in self._values:
-            return self._problem(f"unknown placeholder {{{name}}}{_suggest(name, self._values)}")
+            return self._problem(f"unknown placeholder {{{name}}}{suggest(name, self._values)}")
         try:
             return python_text(self._values[name], {}, {})
         except ExpressionError:
@@ -239,8 +239,3 @@ def _constant(node: ast.expr) -> int | None:
             if first is not None and second is not None and (second or type(op) not in {ast.FloorDiv, ast.Mod}):
                 return _OPERATORS[type(op)][1](first, second)
     return None
-
-
-def _suggest(word: str, known: Mapping[str, str] | tuple[str, ...]) -> str:
-    near = get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
