@@ -68,7 +68,7 @@ def run_job(job: Job) -> Compiled:
     ToolchainError when a compiler is missing.
     """
     options = job.fronts[0].options if isinstance(job, FinishJob) else job.options
-    # Of some of these flags, compilers keep something for the rest of a process (see ``taint``).
+    # Some of these flags change the compiler for the rest of a process (see ``nvrtc_calls``).
     return _in_child(_compile_here, job, job) if options.extra else _compile_here(job)
 
 
