@@ -305,8 +305,9 @@ class ImageRecord(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the index."""
-        data: dict[str, Any] = {name: getattr(self, name) for name in _OF_IMAGES}
-        data |= {"arch": str(self.arch), "ptx_isa": version_text(self.ptx_isa)}
+        texts = {"arch": str(self.arch), "ptx_isa": version_text(self.ptx_isa)}
+        names = self._fields[: self._fields.index("lacks")]  # in this order where people read it
+        data: dict[str, Any] = {name: texts.get(name, getattr(self, name)) for name in names}
         data |= {"lacks": list(self.lacks)} if self.lacks else {}
         data |= {"renames": True} if self.renames else {}
         return data | ({} if self.stored is None else {"stored": self.stored._asdict()})
