@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at: what is known of it, and what is wrong with it, if anything."""
+    """What is known of one thing on this machine, and what is wrong with it, if anything."""
 
     facts: dict[str, Any]
     problem: Problem | None = None
     missing: bool = False
-    """Whether the problem is that the thing is not there, as opposed to broken."""
+    """Whether it is not installed, rather than broken."""
 
     @property
     def state(self) -> Literal["ok", "missing", "broken"]:
@@ -66,7 +66,7 @@ main(*question)
 
 
 def ask(*questions: tuple[str, str]) -> list[Finding]:
-    """Return what each probe, given by name and argument, found; that a probe died is its finding."""
+    """Run probes, given by name and argument, and return what each found. If a probe dies, that is its finding."""
     start = (sys.executable, "-c", _CODE, json.dumps([sys.path, sys.argv]))
     quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
     children = [

@@ -76,7 +76,7 @@ def _device(library: ctypes.CDLL, ordinal: int) -> dict[str, Any]:
 
 
 def _kernel_module() -> str:
-    """Return the version of the driver's kernel module, such as 580.159.03; empty if the kernel does not tell it."""
+    """Return the version of the driver's kernel module, such as 580.159.03; empty if the kernel does not show it."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -90,9 +90,9 @@ class Survey:
     unlisted: dict[str, str] = field(default_factory=dict)
     """Reasons by source."""
     open_ends: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By module, what is left to its author."""
+    """By module, what its author has to complete."""
     untried: _Untried | None = None
-    """Set if the modules are as the text of their sources has it, and nothing was compiled."""
+    """Set if nothing was compiled: the modules follow from the text of their sources."""
 
     def add(self, name: str, draft: _ModuleDraft) -> None:
         """Add a module."""
@@ -117,7 +117,7 @@ def _unlisted_line(source: str, reason: str) -> str:
 
 
 def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> Survey:
-    """Return a manifest's modules for sources, as their text has it. ``files`` are the project's C++ files."""
+    """Return the modules of sources, as far as their text shows them. ``files`` are the project's C++ files."""
     found = Survey(untried=_NOT_YET)
     for source in sources:
         try:
@@ -215,7 +215,8 @@ def try_modules(head: ManifestHead, found: Survey) -> Survey:
 def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> dict[str, str]:
     """Compile modules, remove refused instances, and add the sources that define missing symbols.
 
-    What only an architecture-specific target has is compiled for that one. Returns which still fail, with the reason.
+    A source whose instructions only an architecture-specific target has is compiled for that target. Returns the
+    modules that still fail, with the reason.
     """
     failed = _compile_manifest(head.manifest(modules))
     for _ in range(_MOST_TARGETS):
@@ -232,10 +233,7 @@ def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> di
 
 
 def _retarget(head: ManifestHead, stated: dict[str, Any], log: str) -> bool:
-    """State the architectures that have the instructions that others lack; return whether that changes anything.
-
-    An instruction that one architecture lacks is refused for all that lack it.
-    """
+    """Replace architectures that lack an instruction by those that have it; return whether that changes the module."""
     before = head.arches(stated)
     owners = lacking_targets(log)
     after = [owners.get(arch, arch) for arch in before]
@@ -248,7 +246,7 @@ def _retarget(head: ManifestHead, stated: dict[str, Any], log: str) -> bool:
 
 
 def _complete(head: ManifestHead, stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is stated of a module without instances that NVRTC refuses, with what it lacks to be linked."""
+    """Return a module without the instances that NVRTC refuses, and with what its link needs."""
     (module,) = head.manifest({"module": stated}).modules
     arch = next((arch for arch in module.arches if not arch.virtual), module.arches[0])
     options = module.recipe.options
@@ -327,7 +325,7 @@ def _retry_marked(path: Path) -> tuple[str, Survey]:
 def _retry_modules(
     manifest: Manifest, modules: Mapping[str, Module], before: Mapping[str, Sequence[str]], has_options: bool
 ) -> tuple[dict[str, list[str]], Survey]:
-    """Return what becomes of modules' lines, by module, and the results. Raises ToolchainError."""
+    """Return the new lines of each module, and the results. Raises ToolchainError."""
     files = list_files(manifest.root)
     plain = Survey(untried=_NOT_YET)
     for name, module in modules.items():
@@ -368,7 +366,7 @@ _SUFFIXES: Final = (".cu", ".cuh")
 
 
 class KernelFiles(NamedTuple):
-    """What becomes of a project's kernels."""
+    """The files and notes for a project's kernels."""
 
     files: dict[str, str]
     """The missing files: a manifest, and a first kernel if the project has none."""
@@ -409,7 +407,7 @@ def _retry(manifest: Path) -> KernelFiles:
 
 
 def _redraft(manifest: Path, before: str) -> KernelFiles:
-    """Return what becomes of a manifest without a module, because none of the sources compiled before."""
+    """Draft again the modules of a manifest that has none, because no source compiled before."""
     drafted, notes, untried = manifest_of_sources(manifest.parent)
     if not drafted:
         return KernelFiles({}, (_NO_MODULE,))
@@ -526,7 +524,7 @@ def _read_manifest(path: Path, text: str) -> Manifest:
 def build_requirements(manifest: Path, text: str) -> tuple[list[str], str]:
     """Return what builds require to compile a manifest's kernels, and this package's extra for it.
 
-    ``text`` is the manifest's, if that is not written.
+    ``text`` is the manifest's, if its file is not written yet.
     """
     try:
         found = _read_manifest(manifest, text)
@@ -539,7 +537,7 @@ def build_requirements(manifest: Path, text: str) -> tuple[list[str], str]:
 def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:
     """Return patterns of the files that a wheel's kernels are made of, the manifest first, relative to the project.
 
-    ``text`` is the manifest's, if that is not written. A folder of kernels and headers alone is one pattern.
+    ``text`` is the manifest's, if its file is not written yet. A folder of kernels and headers alone is one pattern.
     """
     beside = PurePosixPath(manifest.parent.relative_to(root).as_posix())
     try:

@@ -184,7 +184,7 @@ def _refuse_inside(root: Path) -> None:
 
 
 def _is_project(folder: Path) -> bool:
-    """Return whether a folder has what is built: a pyproject.toml may as well hold settings of tools alone."""
+    """Return whether a folder is a project: a pyproject.toml may also hold nothing but settings of tools."""
     if any((folder / name).is_file() for name in SETUP_FILES):
         return True
     try:
@@ -234,7 +234,7 @@ def _missing_requirements(manifest: Path) -> tuple[list[str], bool]:
 
 
 def _build() -> str:
-    """Return what builds a wheel: the first front end that is here."""
+    """Return the command that builds a wheel, with the first front end that is installed."""
     maker = made_by()
     if find_spec("build") is not None:
         return f"{python_command()} -m build --wheel"
@@ -307,7 +307,7 @@ def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
 
 
 def _manifest_in_line(pattern: str) -> str:
-    """Return the line of a MANIFEST.in, which has no quotes, and takes brackets for sets, for a pattern of files."""
+    """Return the line of MANIFEST.in for a pattern of files. The format has no quotes, and brackets are sets."""
     pattern = re.sub(r"[\s\[\]]", "?", pattern)
     folder = pattern.removesuffix("/**")
     return f"include {pattern}" if folder == pattern else f"graft {folder}"

@@ -76,7 +76,7 @@ def add_package(
         lines = f'include = ["{package}", "{package}.*"]'
         tables.append(("# Other folders here, such as kernels, are not packages.", _FIND, lines))
     if direct:
-        what = "# hatch-cuda-kernels is named by where it was installed from. An index takes names only."
+        what = "# hatch-cuda-kernels has the address from which it was installed. An index accepts names only."
         tables.append((what, _DIRECT, "allow-direct-references = true"))
     if watched:
         tables.append(("# uv builds again when one of these changes.", "tool.uv", watched))
