@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: The hook's table for all targets: in an sdist, the hook includes the sources and leaves out what an editable install has compiled.
+#: The hook's table for all targets: the hook adds the sources to an sdist, and leaves out what an editable install has
+#: compiled.
 TABLE: Final = "tool.hatch.build.hooks.cuda-kernels"
 #: The store of an editable install, in the package's folder.
 _IGNORED: Final = "_kernels/"
