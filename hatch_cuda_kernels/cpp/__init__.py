@@ -21,7 +21,7 @@ __getattr__ = lazy(
     {
         "conditions": "evaluate",
         "declarations": "Declaration Declarator",
-        "edits": "Edit Edited Editor",
+        "edits": "Edit Edited Editor outermost",
         "heads": "CLASS_KEYS",
         "lexer": "Directive is_identifier is_literal lex lex_with_places SourceFile Token UnbalancedError",
         "macros": (

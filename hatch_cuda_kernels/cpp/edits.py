@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.macros import texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.macros import MacroToken
@@ -88,17 +89,14 @@ class Editor:
         """Let an edit take the place of tokens; directives between them stay, but for includes and what it drops."""
         before: tuple[SourceFile, int] | None = None
         for file, run, start, end in self._stream.spans(first, last):
-            if edit.drops_pragmas and before is not None and before[0] is file:
-                self._drop_pragmas(file, before[1], run)
+            passed = file.directives[before[1] : run] if before is not None and before[0] is file else ()
+            for directive in passed if edit.drops_pragmas else ():
+                if directive.word == "pragma":
+                    self._edits.append((self.group, file.name, Edit(directive.start, directive.end, "")))
             self._edits.append((self.group, file.name, edit._replace(start=start, end=end)))
             edit = edit._replace(text="")
             before = file, run
         self.swallowed.extend(self._stream.inclusions[at] for at in self._stream.inclusions_between(first, last))
-
-    def _drop_pragmas(self, file: SourceFile, first: int, last: int) -> None:
-        for directive in file.directives[first:last]:
-            if directive.word == "pragma":
-                self._edits.append((self.group, file.name, Edit(directive.start, directive.end, "")))
 
     def grouped(self) -> list[tuple[int, str, Edit]]:
         """Return the edits, each with its group and its file."""
@@ -127,30 +125,31 @@ def _spaced(tokens: Iterable[MacroToken]) -> Iterable[str]:
     return (f" {text}" for text in texts_of(tokens))
 
 
+def outermost(edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Yield edits in order, without those inside others."""
+    done = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.start != edit.end, -edit.end)):
+        if edit.start >= done:
+            yield edit
+            done = edit.end
+
+
 class Edited:
     """A text with its edits applied. What is cut leaves its newlines, so that lines stay."""
 
     def __init__(self, file: SourceFile, edits: Iterable[Edit]) -> None:
         self.file: Final = file
-        self._pieces: Final[list[tuple[int, int, bool]]] = []
+        pieces: list[tuple[str, int, bool]] = []
+        done = 0
+        for edit in outermost(edits):
+            left = file.text.count("\n", edit.start, edit.end) - edit.text.count("\n")
+            pieces += (file.text[done : edit.start], done, True), (edit.text + "\n" * left, edit.start, False)
+            done = edit.end
+        pieces.append((file.text[done:], done, True))
+        starts = accumulate((len(text) for text, _, _ in pieces), initial=0)
+        self.text: Final = "".join(text for text, _, _ in pieces)
+        self._pieces: Final = [(at, original, same) for at, (_, original, same) in zip(starts, pieces, strict=False)]
         """Where each piece begins here and in the original, and whether it is as it was there."""
-        pieces: list[str] = []
-        done = length = 0
-
-        def add(text: str, original: int, *, is_same: bool) -> None:
-            nonlocal length
-            self._pieces.append((length, original, is_same))
-            pieces.append(text)
-            length += len(text)
-
-        for edit in sorted(edits, key=lambda edit: (edit.start, edit.start != edit.end, -edit.end)):
-            if edit.start >= done:
-                add(file.text[done : edit.start], done, is_same=True)
-                left = file.text.count("\n", edit.start, edit.end) - edit.text.count("\n")
-                add(edit.text + "\n" * left, edit.start, is_same=False)
-                done = edit.end
-        add(file.text[done:], done, is_same=True)
-        self.text: Final = "".join(pieces)
 
     def original(self, line: int, column: int) -> int:
         """Return the offset, in the original, of a column, from 0, of a line, from 1."""

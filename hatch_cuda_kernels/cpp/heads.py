@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, is_number
+from hatch_cuda_kernels.cpp.spelling import find_closing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -285,35 +286,15 @@ _BEGIN_VALUES: Final = frozenset({"-", "&", "*", "!", "{", "nullptr", "true", "f
 
 def is_value(head: Head, first: int, close: int) -> bool:
     """Return whether what is in parentheses is no parameter: a literal, or what only expressions begin with."""
-    if head.operator >= 0:
-        return False
-    is_first, at = True, first + 1
-    while at < close:
-        text = head.tokens[at].text
+    texts = [token.text for token in head.tokens[first + 1 : close]] if head.operator < 0 else []
+    is_first, at = True, 0
+    while at < len(texts):
+        text = texts[at]
         if is_first and (is_number(text) or is_literal(text) or text in _BEGIN_VALUES):
             return True
         if text == "=":
             return False
         is_first = text == ","
-        at = _behind_arguments(head, at, close)
-        depth = 0
-        while at < close:
-            depth += (head.tokens[at].text in OPENING) - (head.tokens[at].text in CLOSED)
-            at += 1
-            if depth <= 0:
-                break
+        opens = text in OPENING or (text == "<" and at > 0 and is_identifier(texts[at - 1]))
+        at = 1 + ((find_closing(texts, at) if opens else None) or at)
     return False
-
-
-def _behind_arguments(head: Head, at: int, close: int) -> int:
-    """Return the index of the ``>`` that ends a template's arguments, which open at a token; that token's elsewhere."""
-    if head.tokens[at].text != "<" or not is_identifier(head.tokens[at - 1].text):
-        return at
-    depth = inner = 0
-    for end in range(at, close):
-        text = head.tokens[end].text
-        inner += (text in OPENING) - (text in CLOSED)
-        depth += 0 if inner else (text == "<") - (text == ">")
-        if not depth and not inner:
-            return end
-    return at

@@ -187,7 +187,10 @@ def _read_device_pass(
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
     probes = header_probes(closure.standard)
     predefined = {**nvcc_macros(), **shared_macros(options.std), **probes, **parse_defines(options.define)}
-    own = _own_macros(file for name, file in files.items() if name.startswith(VIRTUAL_ROOT))
+    # No header of the toolkit has a project's guards, and what only begins with an underscore.
+    ours = [file for name, file in files.items() if name.startswith(VIRTUAL_ROOT)]
+    defined = {one.texts[0] for file in ours for one in file.directives if one.word == "define" and one.texts}
+    own = {file.guard for file in ours} | {name for name in defined if not has_toolkit_prefix(name)}
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
 
     unit = origin.read((*closure.pre_include, closure.program_name), macros)
@@ -225,13 +228,6 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
             full = (f"::{one.full_name(name)}" for name in own)
             if any(name.endswith(f"::{stated}") for name in full for stated in names):
                 yield place_of(one), "whole"
-
-
-def _own_macros(files: Iterable[SourceFile]) -> set[str]:
-    """Return the macros of a project that no header of the toolkit has: guards, and what only begins with ``_``."""
-    files = [*files]
-    defined = {one.texts[0] for file in files for one in file.directives if one.word == "define" and one.texts}
-    return {file.guard for file in files} | {name for name in defined if not has_toolkit_prefix(name)}
 
 
 def _is_toolkits(name: str) -> bool:

@@ -100,17 +100,14 @@ class _OwnNames:
     def of_reading(cls, reading: Reading) -> _OwnNames:
         found = cls()
         for one in reading:
-            if one.kind == "using":
-                found._add_using([token.text for token in one.tokens])
-            elif one.kind != "forward":
+            tokens = [token.text for token in one.tokens] if one.kind == "using" else []
+            if tokens[:2] == ["using", "namespace"]:
+                found.opened.add(_chain(tokens, 2 + (tokens[2] == "::")))
+            elif tokens[:1] == ["namespace"] and tokens[2:3] == ["="]:
+                found.aliases[tokens[1]] = _chain(tokens, 3 + (tokens[3] == "::"))
+            elif one.kind not in {"using", "forward"}:
                 found._add(one)
         return found
-
-    def _add_using(self, tokens: Sequence[str]) -> None:
-        if tokens[:2] == ["using", "namespace"]:
-            self.opened.add(_chain(tokens, 2 + (tokens[2] == "::")))
-        elif tokens[0] == "namespace" and tokens[2:3] == ["="]:
-            self.aliases[tokens[1]] = _chain(tokens, 3 + (tokens[3] == "::"))
 
     def _add(self, one: Declaration) -> None:
         names = one.names

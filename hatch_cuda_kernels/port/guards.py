@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cpp import SourceFile, lex, lex_with_places, spell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from hatch_cuda_kernels.cpp import Edit
 
-_REASONS: Final = {
+#: Why an edit is made, by what it does.
+REASONS: Final = {
     "include": "a header of the host's",
     "body": "the body has no device mark; what it declares stays",
     "definition": "it has no device mark; its declaration stays",
@@ -47,23 +48,6 @@ class Guard(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.kind} {self.name}: {self.reason}"
-
-    @classmethod
-    def of(cls, path: str, line: int, edit: Edit, said: str = "") -> Guard:
-        """Return the guard that makes an edit; what NVRTC ``said`` is the reason of what goes as a whole."""
-        reason = f"NVRTC: {said}" if said and edit.reason == "removed" else _REASONS.get(edit.reason, edit.reason)
-        return cls(path, line, edit.reason, edit.name, reason)
-
-
-def effective_edits(file: SourceFile, edits: Iterable[Edit]) -> list[Edit]:
-    """Return the edits that change a text, in order, without those inside others."""
-    found: list[Edit] = []
-    done = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
-        if edit.text != file.text[edit.start : edit.end] and edit.start >= done:
-            found.append(edit)
-            done = edit.end
-    return found
 
 
 def guard_text(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str) -> tuple[str, list[str]]:

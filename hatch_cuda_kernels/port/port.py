@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import Recipe
+from hatch_cuda_kernels.cpp import outermost
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import torch_names
 from hatch_cuda_kernels.manifest import parse_manifest
@@ -14,7 +15,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.pool import one_worker
 from hatch_cuda_kernels.port.draft import DraftedModule, enumerators_of, manifest_text, module_names
-from hatch_cuda_kernels.port.guards import Guard, effective_edits, guard_text
+from hatch_cuda_kernels.port.guards import REASONS, Guard, guard_text
 from hatch_cuda_kernels.port.instances import Instances
 from hatch_cuda_kernels.port.project import list_files, needed_macros
 from hatch_cuda_kernels.port.trials import NamesTrial, Trials, may_lack
@@ -122,10 +123,12 @@ class _Port:
         starts = f"{VIRTUAL_ROOT}{one.recipe.sources[0]}"
         for name in sorted({*passed.found.edits, starts}, key=lambda name: (name == starts, name)):
             path, file = name.removeprefix(VIRTUAL_ROOT), passed.files[name]
-            edits = effective_edits(file, passed.found.edits.get(name, ()))
+            changing = (one for one in passed.found.edits.get(name, ()) if one.text != file.text[one.start : one.end])
+            edits = [*outermost(changing)]
             for edit in edits:
-                guard = Guard.of(path, file.line(edit.start), edit, said.get((name, edit.start), ""))
-                self._guards[guard] = None
+                refusal = said.get((name, edit.start), "") if edit.reason == "removed" else ""
+                reason = f"NVRTC: {refusal}" if refusal else REASONS.get(edit.reason, edit.reason)
+                self._guards[Guard(path, file.line(edit.start), edit.reason, edit.name, reason)] = None
             additions = _implied_includes(one, self._options) if name == starts else ""
             if self._patches and (edits or additions):
                 text, notes = guard_text(path, file, edits, additions)

@@ -133,7 +133,6 @@ def value_type(tokens: Sequence[str]) -> Spelling:
 
 
 def _is_type(tokens: Spelling) -> bool:
-    """Return whether tokens may be a type."""
     at = 0
     while at < len(tokens):
         end = find_closing(tokens, at) if tokens[at] == "<" else at
