@@ -10,22 +10,20 @@ import operator
 import re
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_number, lex_with_places
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import Macro
+    from hatch_cuda_kernels.cpp.macros import Macro, State
 
     #: Which definitions of a macro may hold; None among them that it has none. Nothing is known of no definitions.
-    LookUp = Callable[[str], tuple[Macro | None, ...]]
-    Reached = Mapping[str, tuple[Macro | None, ...]]
-
-__all__ = ["evaluate"]
+    LookUp = Callable[[str], State]
 
 _INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uU]?(?:[lL]{0,2}|[zZ])[uU]?)")
 _CHARACTER: Final = re.compile(r"'([^'\\\n])'")
@@ -43,6 +41,7 @@ _PROBES: Final = frozenset(
     {"__has_include", "__has_include_next", "__has_attribute", "__has_cpp_attribute", "__has_builtin", "__has_feature"}
 )
 _INCLUDABLE: Final = "__has_include"
+#: What keeps its operand as it is spelled.
 _KEPT: Final = _PROBES | {"defined"}
 _PRECEDENCE: Final = (
     ("||",),
@@ -81,15 +80,12 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
     ``__has_include(<name>)``, spelled so, tells whether a header is known to be there.
     """
     tokens, names = _tokens(directive.operand)
-    word = directive.word.removeprefix("el")
     if directive.word in {"elifdef", "elifndef"}:  # before C++23, compilers may skip it
         return None
-    if word in {"ifdef", "ifndef"}:
-        if not tokens:
-            return None
-        is_defined = _is_defined(tokens[0].text, look_up)
-        return is_defined if is_defined is None or word == "ifdef" else not is_defined
-    reached: dict[str, tuple[Macro | None, ...]] = {}
+    if directive.word in {"ifdef", "ifndef"}:
+        is_defined = _is_defined(tokens[0].text, look_up) if tokens else None
+        return is_defined if is_defined is None else is_defined == (directive.word == "ifdef")
+    reached: dict[str, State] = {}
     waiting = [*names]
     makes_names = False
     for name in waiting:
@@ -105,22 +101,29 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
 
 
 @lru_cache(maxsize=1 << 14)
-def _known_value(operand: str, reached: tuple[tuple[str, tuple[Macro | None, ...]], ...]) -> bool | None:
+def _known_value(operand: str, reached: tuple[tuple[str, State], ...]) -> bool | None:
     """Return the value of a condition by all macros that it leads to."""
     known = dict(reached)
     return _value(_tokens(operand)[0], known, known.__getitem__)
 
 
-def _value(
-    tokens: Sequence[MacroToken], reached: Mapping[str, tuple[Macro | None, ...]], look_up: LookUp
-) -> bool | None:
-    outcomes = {_outcome(tokens, choice) for choice in _choices(reached, look_up)}
+def _value(tokens: Sequence[MacroToken], reached: Mapping[str, State], look_up: LookUp) -> bool | None:
+    """Return what a condition is in each way in which its macros may be defined; None where that is not the same."""
+    several = [name for name, found in reached.items() if len(found) > 1]
+    ways: Iterable[Mapping[str, State]] = [dict.fromkeys(several, ())]
+    if prod(len(reached[name]) for name in several) <= _MOST_WAYS:
+        chosen = product(*([(one,) for one in reached[name]] for name in several))
+        ways = (dict(zip(several, each, strict=True)) for each in chosen)
+
+    def outcome(way: Mapping[str, State]) -> bool | None:
+        return _outcome(tokens, lambda name: way[name] if name in way else look_up(name))
+
+    outcomes = {*map(outcome, ways)}
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
 @lru_cache(maxsize=1 << 15)
 def _tokens(operand: str) -> tuple[tuple[MacroToken, ...], tuple[str, ...]]:
-    """Return the tokens of a condition, and its words."""
     tokens = tuple(MacroToken(token.text, token.is_spaced) for token in lex_with_places(operand))
     return tokens, tuple(token.text for token in tokens if is_identifier(token.text))
 
@@ -131,41 +134,17 @@ def _is_defined(name: str, look_up: LookUp) -> bool | None:
     return states.pop() if len(states) == 1 else None
 
 
-def _choices(reached: Reached, look_up: LookUp) -> list[LookUp]:
-    """Return one look-up for each way in which the macros of a condition may be defined."""
-    several = [name for name, found in reached.items() if len(found) > 1]
-    ways = 1
-    for name in several:
-        ways *= len(reached[name])
-    if ways > _MOST_WAYS:
-        return [lambda name: () if name in several else look_up(name)]
-    return [
-        _choice(dict(zip(several, chosen, strict=True)), look_up)
-        for chosen in product(*(reached[name] for name in several))
-    ]
-
-
-def _choice(chosen: dict[str, Macro | None], look_up: LookUp) -> LookUp:
-    return lambda name: (chosen[name],) if name in chosen else look_up(name)
-
-
 def _outcome(tokens: Sequence[MacroToken], look_up: LookUp) -> bool | None:
-    try:
-        value = _ConditionParser(_prepared(tokens, look_up), look_up).value()
-    except (_SyntaxError, ExpansionError, RecursionError):
-        return None
-    return None if value.number is None else bool(value.number)
-
-
-def _prepared(tokens: Sequence[MacroToken], look_up: LookUp) -> list[str]:
-    """Return a condition's tokens with its macros expanded, but for the operands of ``defined`` and of probes."""
-
     def known(name: str) -> Macro | None:
         found = look_up(name)
         return found[0] if len(found) == 1 else None
 
-    expanded = Expander(known, kept=_KEPT).expand(tokens)
-    return [_WORDS.get(token.text, token.text) for token in expanded]
+    try:
+        expanded = Expander(known, kept=_KEPT).expand(tokens)
+        value = _ConditionParser([_WORDS.get(token.text, token.text) for token in expanded], look_up).value()
+    except (_SyntaxError, ExpansionError, RecursionError):
+        return None
+    return None if value.number is None else bool(value.number)
 
 
 class _ConditionParser:

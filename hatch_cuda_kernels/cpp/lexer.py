@@ -179,6 +179,17 @@ class Directive(NamedTuple):
         return operand[1:].partition('"' if operand[0] == '"' else ">")[0] if operand[:1] in {'"', "<"} else ""
 
     @property
+    def tested(self) -> tuple[str, bool] | None:
+        """The name that a condition asks for alone, and whether it holds where there is such a macro."""
+        texts, word = [*self.texts], self.word.removeprefix("el")
+        if word in {"ifdef", "ifndef"}:
+            return (texts[0], word == "ifdef") if texts else None
+        is_defined = texts[:1] != ["!"]
+        texts = texts if is_defined else texts[1:]
+        name = "".join(texts[2:3] if texts[1:2] == ["("] and texts[3:] == [")"] else texts[1:])
+        return (name, is_defined) if texts[:1] == ["defined"] and is_identifier(name or "(") else None
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The tokens of the operand."""
         return _lexed(self.operand)

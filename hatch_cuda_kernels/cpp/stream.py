@@ -5,7 +5,6 @@ A token knows where it stands, and the use of a macro that it comes from.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import compress, product, repeat, takewhile
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
-_DEFINED: Final = re.compile(r"(?P<not>! )?defined (?:\( )?(?P<name>\w+)(?: \))?", re.ASCII)
 #: Tokens that are read at once where none is a macro.
 _AT_ONCE: Final = 32
 #: Words that a lambda may follow.
@@ -171,11 +169,9 @@ class Stream:
     def _holds(self, condition: Directive) -> bool:
         if condition.word == "else":
             return True
-        text = " ".join(condition.texts)
-        plain = _DEFINED.fullmatch(text)
-        key = f"defined {plain['name']}" if plain else f"defined {text}" if condition.word.endswith("def") else text
-        is_negated = condition.word.endswith("ndef") != bool(plain and plain["not"])
-        return self.assumed.setdefault(key, True) != is_negated
+        name, holds = condition.tested or ("", True)
+        key = f"defined {name}" if name else " ".join(condition.texts)
+        return self.assumed.setdefault(key, True) == holds
 
     def is_even(self, visit: Visit) -> bool:
         """Return whether brackets that open in a file that is read close in it, and none others."""

@@ -151,18 +151,6 @@ class TranslationUnit:
         return unit
 
 
-def _asked(directive: Directive) -> tuple[str, bool] | None:
-    """Return the name that a condition asks for alone, and whether it holds where there is such a macro."""
-    texts = [*directive.texts]
-    if directive.word in {"ifdef", "ifndef"}:
-        return (texts[0], directive.word == "ifdef") if texts else None
-    is_defined = texts[:1] != ["!"]
-    texts = texts if is_defined else texts[1:]
-    if texts[:2] == ["defined", "("] and texts[3:] == [")"]:
-        return texts[2], is_defined
-    return (texts[1], is_defined) if texts[:1] == ["defined"] and len(texts) == 2 else None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trace:
     """A reading of a file and all it includes, which is the same wherever what it asks for is."""
@@ -358,7 +346,8 @@ class _UnitReader:
         other: dict[str, tuple[Macro | None, ...]] = {}
         """What holds of the names that conditions ask for where none of these conditions does."""
         for at, end in counting:
-            here, asked = dict(other), _asked(file.directives[at])
+            here, directive = dict(other), file.directives[at]
+            asked = None if directive.word in {"elifdef", "elifndef"} else directive.tested  # which may be skipped
             if asked is not None and not macros.now(asked[0]):
                 name, is_defined = asked
                 states = (Macro(name, None, False, (UNKNOWN_VALUE,)),), (None,)
