@@ -294,7 +294,9 @@ def _applied(symbol: str, left: _Value, right: _Value) -> _Value:
     if left.number is None or right.number is None:
         return _UNKNOWN
     if symbol in {"<<", ">>"}:
-        return _shifted(left, right.number if symbol == "<<" else -right.number)
+        places = max(-64, min(right.number if symbol == "<<" else -right.number, 64))
+        number = left.number << places if places >= 0 else left.number >> -places
+        return _wrapped(number, is_unsigned=left.is_unsigned)
     is_unsigned = left.is_unsigned or right.is_unsigned
     first, second = (_wrapped(one.number or 0, is_unsigned=is_unsigned).number or 0 for one in (left, right))
     if symbol in {"/", "%"}:
@@ -304,11 +306,6 @@ def _applied(symbol: str, left: _Value, right: _Value) -> _Value:
         return _wrapped(quotient if symbol == "/" else first - quotient * second, is_unsigned=is_unsigned)
     number = int(_OPERATORS[symbol](first, second))
     return _Value(number) if symbol in _COMPARISONS else _wrapped(number, is_unsigned=is_unsigned)
-
-
-def _shifted(value: _Value, places: int) -> _Value:
-    number, places = value.number or 0, max(-64, min(places, 64))
-    return _wrapped(number << places if places >= 0 else number >> -places, is_unsigned=value.is_unsigned)
 
 
 def _wrapped(number: int, *, is_unsigned: bool) -> _Value:

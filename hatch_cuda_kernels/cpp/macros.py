@@ -188,15 +188,10 @@ class MacroTable:
     def standing_for(self, words: Collection[str]) -> frozenset[str]:
         """Return the words, and the macros that some definition makes stand for nothing but these."""
         found = {*words}
-        while True:
-            fresh = {
-                one.name
-                for one in self.definitions()
-                if one.parameters is None and one.body and all(token.text in found for token in one.body)
-            } - found
-            if not fresh:
-                return frozenset(found)
+        plain = [one for one in self.definitions() if one.parameters is None and one.body]
+        while fresh := {one.name for one in plain if all(token.text in found for token in one.body)} - found:
             found |= fresh
+        return frozenset(found)
 
     def _at_first(self, name: str) -> tuple[Macro | None, ...]:
         found = self._predefined.get(name)

@@ -159,11 +159,8 @@ class Stream:
             else:
                 branches = [[*self._counting(visit, branch)] for branch in item.branches]
                 if not all(map(self._is_even, branches)):
-                    branches = [
-                        one
-                        for at, one in zip(item.conditions, branches, strict=True)
-                        if self._holds(visit.file.directives[at])
-                    ][:1]
+                    conditions = (visit.file.directives[at] for at in item.conditions)
+                    branches = [*compress(branches, map(self._holds, conditions))][:1]
                 yield from (one for branch in branches for one in branch)
 
     def _holds(self, condition: Directive) -> bool:

@@ -307,26 +307,17 @@ class _UnitReader:
         while at < last:
             found.append(Run(at, self._unit.macros.time))
             directive = file.directives[at]
-            if directive.is_conditional:
-                end = at
-                while end in file.groups:
-                    end = file.groups[end]
-                found += yield from self._group(file, at)
-                at = end + 1
-                continue
-            found += yield from self._directive(file, at, directive)
-            at += 1
+            step = self._group(file, at) if directive.is_conditional else self._directive(file, at, directive)
+            found += yield from step
+            at = file.group(at)[-1] + 1
         found.append(Run(last, self._unit.macros.time))
         return found
 
     def _group(self, file: SourceFile, first: int) -> Steps:
         """Return what may count of a conditional group."""
-        chain = [first]
-        while chain[-1] in file.groups:
-            chain.append(file.groups[chain[-1]])
         counting: list[tuple[int, int]] = []
         is_decided = False
-        for at, end in pairwise(chain):
+        for at, end in pairwise(file.group(first)):
             holds = self._holds(file, at)
             if holds is not False:
                 counting.append((at, end))

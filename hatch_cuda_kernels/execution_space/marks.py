@@ -65,17 +65,17 @@ class VirtualFunctions:
         self._names: Final[dict[str, set[str]]] = defaultdict(set)
         """The virtual functions without a mark of each class, by its name."""
         self._bases: Final[dict[str, set[str]]] = defaultdict(set)
-        """What may be the bases of each class, by its name."""
+        """What may be the bases of each class."""
         for one in declarations:
             if one.kind == "class":
                 self._bases[one.name] |= _bases(one)
-            elif one.parent is not None and _says_virtual(one) and not is_marked(one):
+            elif one.parent is not None and not _VIRTUAL.isdisjoint(one.words) and not is_marked(one):
                 self._names[one.parent.name].add(one.name)
 
     def __contains__(self, function: Declaration) -> bool:
         """Return whether a function may be in a table of virtual functions; a destructor may be if there is a base."""
         parent = function.parent
-        if _says_virtual(function):
+        if not _VIRTUAL.isdisjoint(function.words):
             return True
         if parent is None or not function.is_member:
             return False
@@ -92,10 +92,6 @@ class VirtualFunctions:
             seen.add(name)
             waiting |= self._bases.get(name, set()) - seen
         return False
-
-
-def _says_virtual(function: Declaration) -> bool:
-    return not _VIRTUAL.isdisjoint(function.words)
 
 
 def _bases(declared: Declaration) -> set[str]:

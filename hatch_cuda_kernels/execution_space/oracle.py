@@ -28,11 +28,7 @@ _NOT_ALONE: Final = re.compile(r"redeclaration|redefinition|already been (?:decl
 _WEAKER: Final = "alignment cannot be set to less than the default alignment"
 
 
-def blame(
-    source: DevicePass,
-    errors: Iterable[Diagnostic],
-    levels: Mapping[Place, Level],
-) -> dict[Place, Level]:
+def blame(source: DevicePass, errors: Iterable[Diagnostic], levels: Mapping[Place, Level]) -> dict[Place, Level]:
     """Return the levels of the declarations that errors are about; none where one may not be cut any further.
 
     The errors name the project's files as it does.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -92,37 +92,28 @@ def packaged_standard_headers() -> StandardHeaders:
     return StandardHeaders(headers, lambda name: (folder / name).read_bytes())
 
 
+@dataclass
 class PlainNames:
-    """Which headers have to be in memory under plain names. The outcome is the same whatever comes first.
+    """Which headers have to be in memory under plain names. The outcome is the same whatever comes first."""
 
-    What is ``answered`` already no longer counts as asked for: a build that was recorded does not tell by whom.
-    """
-
-    def __init__(
-        self,
-        outer: OuterHeaders,
-        find: Callable[[str], str | None],
-        declared: Container[str],
-        answered: Iterable[str] = (),
-    ) -> None:
-        self._headers = outer.standard
-        self._asks = outer.asks
-        self._answered = frozenset(answered)
-        self._find = find
-        self._declared = declared
-        self._asked_for: set[str] = set()
-        self._own: dict[str, str] = {}
-        self._beside: set[str] = set()
-        self._roots: set[str] = set()  # what the project asks for, outside of all that is in memory
-        self._below_roots: set[str] = set()
-        self._brought: set[str] = set()  # what standard headers ask for, likewise
-        self._followed: set[str] = set()
-        self.used: set[str] = set()
-        """Names of declared headers that are asked for."""
-        self.standard: set[str] = set()
-        """Names of standard headers."""
-        self.named: set[str] = set()
-        """Those of them that project files ask for."""
+    _outer: OuterHeaders
+    _find: Callable[[str], str | None]
+    _declared: Container[str]
+    _answered: frozenset[str] = frozenset()
+    """Names that no longer count as asked for: a build that was recorded does not tell by whom."""
+    _asked_for: set[str] = field(default_factory=set)
+    _own: dict[str, str] = field(default_factory=dict)
+    _beside: set[str] = field(default_factory=set)
+    _roots: set[str] = field(default_factory=set)  # what the project asks for, outside of all that is in memory
+    _below_roots: set[str] = field(default_factory=set)
+    _brought: set[str] = field(default_factory=set)  # what standard headers ask for, likewise
+    _followed: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    """Names of declared headers that are asked for."""
+    standard: set[str] = field(default_factory=set)
+    """Names of standard headers."""
+    named: set[str] = field(default_factory=set)
+    """Those of them that project files ask for."""
 
     @property
     def project(self) -> dict[str, str]:
@@ -146,7 +137,7 @@ class PlainNames:
             self._enter(name)
         while fresh := (self._roots - self._followed or self._brought - self._followed):
             self._followed |= fresh
-            found = self._asks(tuple(sorted(fresh)))
+            found = self._outer.asks(tuple(sorted(fresh)))
             names = found.names - self._answered
             self._beside |= found.beside
             self._below_roots |= names if fresh <= self._roots else frozenset()
@@ -157,7 +148,7 @@ class PlainNames:
         """Enter what a project file asks for and the project does not have."""
         if name in self._declared:
             self.used.add(name)
-        if name in self._declared or name not in self._headers:
+        if name in self._declared or name not in self._outer.standard:
             self._roots.add(name)
         else:
             self.named.add(name)
@@ -171,7 +162,7 @@ class PlainNames:
         path = self._find(name)
         if path is not None:
             self._own[name] = path
-        elif name in self._headers:
+        elif name in self._outer.standard:
             self._enter_standard(name)
         return path is not None or name in self.standard
 
@@ -179,7 +170,7 @@ class PlainNames:
         if name in self.standard:
             return
         self.standard.add(name)
-        for found in self._headers.text(name).includes:
+        for found in self._outer.standard.text(name).includes:
             included = found.spelling[1:-1]
             if included and not self._is_answered(included):
                 self._brought.add(included)
@@ -190,7 +181,7 @@ def with_headers(closure: AnyClosure, names: tuple[str, ...], outer: OuterHeader
     if not names:
         return closure
     declared = {name for name, _ in closure.headers} - outer.standard.names
-    plain = PlainNames(outer, lambda _: None, declared, closure.asked)
+    plain = PlainNames(outer, lambda _: None, declared, frozenset(closure.asked))
     plain.answer(names)
     in_memory = dict(closure.headers) | {name: outer.standard.text(name).text for name in plain.standard}
     return replace(
