@@ -163,9 +163,7 @@ class MacroTable:
     """
 
     def __init__(
-        self,
-        predefined: Mapping[str, tuple[Macro | None, ...]] | None = None,
-        is_foreign: Callable[[str], bool] = lambda _: False,
+        self, predefined: Mapping[str, State] | None = None, is_foreign: Callable[[str], bool] = lambda _: False
     ) -> None:
         self.time = 0
         self._predefined: Final = predefined or {}
@@ -295,6 +293,10 @@ class MacroTable:
             self.set(name, tuple(dict.fromkeys(one for some in found for one in some)) if all(found) else ())
 
 
+#: The tokens of a call's arguments, by parameter.
+Arguments: TypeAlias = dict[str, list[MacroToken]]
+
+
 class Expander:
     """Expands macros as the standard says, each token knowing what it can no longer become.
 
@@ -350,9 +352,7 @@ class Expander:
         if self._left < 0:
             raise ExpansionError("this use of a macro becomes more than 262,144 tokens")
 
-    def _arguments(
-        self, macro: Macro, waiting: list[MacroToken]
-    ) -> tuple[dict[str, list[MacroToken]], MacroToken | None]:
+    def _arguments(self, macro: Macro, waiting: list[MacroToken]) -> tuple[Arguments, MacroToken | None]:
         """Take a call's arguments off what waits; return them by parameter, with the parenthesis that closes it."""
         depth, at = 0, len(waiting) - 1
         parts: list[list[MacroToken]] = [[]]
@@ -376,7 +376,7 @@ class Expander:
         return dict(zip(names, [*parts, *([] for _ in names)], strict=False)), close
 
     def _replaced(
-        self, macro: Macro, use: MacroToken, arguments: dict[str, list[MacroToken]], hidden: frozenset[str]
+        self, macro: Macro, use: MacroToken, arguments: Arguments, hidden: frozenset[str]
     ) -> list[MacroToken]:
         found = [token for token in self._substituted(macro, list(macro.body), arguments) if token.text]
         self._spend(len(found))
@@ -386,10 +386,8 @@ class Expander:
             found[0] = found[0]._replace(is_spaced=use.is_spaced)
         return found
 
-    def _substituted(
-        self, macro: Macro, body: list[MacroToken], arguments: dict[str, list[MacroToken]]
-    ) -> list[MacroToken]:
-        expanded: dict[str, list[MacroToken]] = {}
+    def _substituted(self, macro: Macro, body: list[MacroToken], arguments: Arguments) -> list[MacroToken]:
+        expanded: Arguments = {}
         found: list[MacroToken] = []
         at, is_pasted = 0, False
         while at < len(body):
@@ -420,9 +418,7 @@ class Expander:
             is_pasted = False
         return found
 
-    def _whole(
-        self, name: str, arguments: dict[str, list[MacroToken]], expanded: dict[str, list[MacroToken]]
-    ) -> list[MacroToken]:
+    def _whole(self, name: str, arguments: Arguments, expanded: Arguments) -> list[MacroToken]:
         """Return an argument with its own macros expanded, each once."""
         if name not in expanded:
             expanded[name] = self.expand(arguments.get(name, []))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from hatch_cuda_kernels.cpp.heads import (
     CALLED,
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.stream import StreamToken
     from hatch_cuda_kernels.cpp.unit import Inclusion, Visit
+
+    #: A file that is to be read, and the scope in which it is included.
+    Scoped: TypeAlias = tuple[Visit, Declaration | None]
 
 Found = TypeVar("Found")
 
@@ -154,16 +157,14 @@ class _UnitParser:
 
     def read(self) -> tuple[list[Reading], frozenset[str]]:
         roots = {id(root) for root in self._unit.roots}
-        waiting: list[tuple[Visit, Declaration | None]] = [(root, None) for root in reversed(self._unit.roots)]
+        waiting: list[Scoped] = [(root, None) for root in reversed(self._unit.roots)]
         while waiting:
             visit, scope = waiting.pop()
             if visit.items and self._is_read(visit.file.name):
                 waiting += reversed([*self._visit(visit, scope, is_root=id(visit) in roots)])
         return self._readings, frozenset(self._parts)
 
-    def _visit(
-        self, visit: Visit, scope: Declaration | None, *, is_root: bool
-    ) -> Iterator[tuple[Visit, Declaration | None]]:
+    def _visit(self, visit: Visit, scope: Declaration | None, *, is_root: bool) -> Iterator[Scoped]:
         """Read a file in its scope, unless it was read so; yield what it includes, with the scopes of that."""
         way = _Way(visit, self._unit.macros, self._bracing)
         names = {one.visit.file.name for one in visit.inclusions}
@@ -175,9 +176,7 @@ class _UnitParser:
         else:
             yield from self._read(way, scope, is_root=is_root, is_shared=is_shared)
 
-    def _read(
-        self, way: _Way, scope: Declaration | None, *, is_root: bool, is_shared: bool
-    ) -> Iterator[tuple[Visit, Declaration | None]]:
+    def _read(self, way: _Way, scope: Declaration | None, *, is_root: bool, is_shared: bool) -> Iterator[Scoped]:
         visit = way.visit
         scopes: dict[int, Declaration | None] = {}
         inside: set[int] = set()
@@ -189,11 +188,9 @@ class _UnitParser:
                 self._read_stream(parser, stream, scope, is_root=is_root)
             except TextError as error:
                 uneven = [one.visit.file.name for one in stream.inclusions if not stream.is_even(one.visit)]
-                if uneven:
-                    raise _FragmentError(uneven) from error
-                if is_root:
+                if is_root and not uneven:
                     raise
-                raise _FragmentError([visit.file.name]) from error
+                raise _FragmentError(uneven or [visit.file.name]) from error
             inclusions |= {id(found): found for found in stream.inclusions}
         if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
             way.remember(self._readings[-1])

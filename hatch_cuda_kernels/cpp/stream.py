@@ -6,6 +6,7 @@ A token knows where it stands, and the use of a macro that it comes from.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, product, repeat, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,7 +16,7 @@ from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, 
 from hatch_cuda_kernels.cpp.unit import Inclusion, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
     from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
@@ -91,6 +92,7 @@ def brace_macros(macros: MacroTable) -> frozenset[str]:
     return leading_to(holding, known)
 
 
+@dataclass(eq=False)
 class Stream:
     """What counts of a file, as a list of tokens.
 
@@ -98,28 +100,23 @@ class Stream:
     conditions whether they hold, and the others are assumed to.
     """
 
-    def __init__(
-        self,
-        visit: Visit,
-        macros: MacroTable,
-        bracing: frozenset[str],
-        assumed: Mapping[str, bool] | None = None,
-        fragments: Collection[str] = (),
-    ) -> None:
-        self.file: Final = visit.file
-        self.texts: Final[list[str]] = []
-        self.inclusions: Final[list[Inclusion]] = []
-        self.known: Final = macros.names
-        self.assumed: Final[dict[str, bool]] = dict(assumed or {})
-        self._macros: Final = macros
-        self._starts: Final[list[int]] = []
-        self._included_at: Final[list[int]] = []
-        self._runs: Final[list[_Tokens]] = []
-        self._places: Final[dict[tuple[str, int], list[int]]] = {}
-        self._bracing: Final = bracing
-        self._fragments: Final = fragments
-        self._marks: Final[dict[frozenset[str], list[int]]] = {}
-        for item in self._counting(visit):
+    _visit: Visit
+    _macros: MacroTable
+    _bracing: frozenset[str]
+    assumed: dict[str, bool] = field(default_factory=dict)
+    _fragments: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        self.file = self._visit.file
+        self.texts: list[str] = []
+        self.inclusions: list[Inclusion] = []
+        self.known = self._macros.names
+        self._starts: list[int] = []
+        self._included_at: list[int] = []
+        self._runs: list[_Tokens] = []
+        self._places: dict[tuple[str, int], list[int]] = {}
+        self._marks: dict[frozenset[str], list[int]] = {}
+        for item in self._counting(self._visit):
             if isinstance(item, Inclusion):
                 self._included_at.append(len(self.texts))
                 self.texts.append(f"{INCLUSION}{len(self.inclusions)}")
@@ -138,7 +135,7 @@ class Stream:
         Of the files ``fragments``, the tokens are part of those that include them. Raises TextError where there are
         too many ways.
         """
-        first = cls(visit, macros, bracing, None, fragments)
+        first = cls(visit, macros, bracing, {}, fragments)
         found, waiting = [first], [*first.assumed]
         if len(waiting) > _MOST_ASSUMED:
             raise TextError("braces depend on too many conditions", visit.file, 0)

@@ -135,11 +135,7 @@ class TranslationUnit:
 
     @classmethod
     def read(
-        cls,
-        files: Mapping[str, SourceFile],
-        start: Iterable[str],
-        resolve: Resolve,
-        macros: MacroTable,
+        cls, files: Mapping[str, SourceFile], start: Iterable[str], resolve: Resolve, macros: MacroTable
     ) -> TranslationUnit:
         """Read the files ``start`` of some files, one after another, and all they include.
 

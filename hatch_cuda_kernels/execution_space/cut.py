@@ -56,6 +56,9 @@ class Place(NamedTuple):
     offset: int
 
 
+Levels: TypeAlias = "Mapping[Place, Level]"
+
+
 @dataclass
 class Cut:
     """What is cut of the files of a unit."""
@@ -128,45 +131,39 @@ class _ReadingNotes:
         return declaration.kind not in {"class", "instantiation", "unknown"} and not declaration.declarators
 
 
+@dataclass(eq=False)
 class Cutter:
-    """Cuts the declarations of a unit.
+    """Cuts the declarations of a unit."""
 
-    The files ``parts`` stand inside declarations of others and stay as they are. ``levels`` say what the compiler has
-    objected to. ``lambda_marks`` are the words that may mark a lambda.
-    """
+    _readings: Sequence[Reading]
+    _parts: frozenset[str]
+    """Files that stand inside declarations of others, and stay as they are."""
+    _levels: Levels
+    """What the compiler has objected to."""
+    _lambda_marks: frozenset[str]
+    """The words that may mark a lambda."""
 
-    def __init__(
-        self,
-        readings: Sequence[Reading],
-        parts: frozenset[str],
-        levels: Mapping[Place, Level],
-        lambda_marks: frozenset[str],
-    ) -> None:
-        self._lambda_marks: Final = lambda_marks
-        self._readings: Final = readings
-        self._parts: Final = parts
-        self._levels: Final = levels
-        self._notes: Final = [reading.remembered(_ReadingNotes) for reading in readings]
-        self._virtual: Final = VirtualFunctions(one for notes in self._notes for one in notes.virtual)
-        self._marked: Final[set[int]] = set().union(*(one.marked for one in self._notes))
-        self._marked_names: Final[set[Name]] = set().union(*(one.marked_names for one in self._notes))
-        self._constants: Final[set[Name]] = set().union(*(one.constants for one in self._notes))
-        self._host_functions: Final[set[str]] = set().union(*(one.host_functions for one in self._notes))
-        self._functions: Final[set[str]] = set().union(*(one.functions for one in self._notes))
-        self._forward: Final[dict[str, set[tuple[str, ...]]]] = defaultdict(set)
-        self._found: Final = Cut()
-        self._floats: Final[list[tuple[Declaration, Editor]]] = []
+    def __post_init__(self) -> None:
+        self._notes = [reading.remembered(_ReadingNotes) for reading in self._readings]
+        self._virtual = VirtualFunctions(one for notes in self._notes for one in notes.virtual)
+        self._marked: set[int] = set().union(*(one.marked for one in self._notes))
+        self._marked_names: set[Name] = set().union(*(one.marked_names for one in self._notes))
+        self._constants: set[Name] = set().union(*(one.constants for one in self._notes))
+        self._host_functions: set[str] = set().union(*(one.host_functions for one in self._notes))
+        self._functions: set[str] = set().union(*(one.functions for one in self._notes))
+        self._forward: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for name, parameters in (one for notes in self._notes for one in notes.forward):
+            self._forward[name].add(parameters)
+        self._found = Cut()
+        self._floats: list[tuple[Declaration, Editor]] = []
         """Constants that may have to be ``constexpr``."""
-        self._host_macros: Final[list[tuple[int, Macro]]] = []
+        self._host_macros: list[tuple[int, Macro]] = []
         """Macros that mark functions of the host, with the group of the edits of each."""
-        self._stand_ins: Final[set[Name]] = set()
+        self._stand_ins: set[Name] = set()
         """What something stands for that went as a whole."""
 
     def cut(self) -> Cut:
         """Return what is cut."""
-        for notes in self._notes:
-            for name, parameters in notes.forward:
-                self._forward[name].add(parameters)
         editors = [Editor(reading.stream) for reading in self._readings]
         for reading, notes, editor in zip(self._readings, self._notes, editors, strict=True):
             for declaration in reading if self._levels else notes.unsettled:

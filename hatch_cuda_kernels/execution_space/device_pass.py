@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
-    from hatch_cuda_kernels.execution_space.cut import Level, Place
+    from hatch_cuda_kernels.execution_space.cut import Level, Levels, Place
     from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -110,7 +110,7 @@ class DevicePass:
 
 
 def as_device_pass(
-    closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], before: DevicePass | None = None
+    closure: Closure, options: NvrtcOptions, levels: Levels, before: DevicePass | None = None
 ) -> tuple[DeviceSource, DevicePass | None]:
     """Return a closure as nvcc's device pass sees it, and how; under ``host_code: keep`` as it is.
 
@@ -172,9 +172,7 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
     return replace(cut, clocks=tuple(find_clocks(cut.origin, (*closure.pre_include, closure.program_name), define)))
 
 
-def _read_device_pass(
-    closure: Closure, options: NvrtcOptions, levels: Mapping[Place, Level], before: DevicePass | None
-) -> DevicePass:
+def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, before: DevicePass | None) -> DevicePass:
     """Return what is changed in a source, whose headers are read in the order of inclusion.
 
     The declarations are those that were read ``before``, if that was of the same texts. Only the project's texts
