@@ -60,13 +60,9 @@ class Inclusion(NamedTuple):
 class Branches(NamedTuple):
     """The branches of a group of which it is unknown which one counts."""
 
-    directive: int
-    """The index of the ``#if``."""
     conditions: tuple[int, ...]
     """The index of the directive that begins each branch."""
     branches: tuple[tuple[Item, ...], ...]
-    is_whole: bool
-    """Whether one of them surely counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +345,7 @@ class _UnitReader:
             changed |= {name for name, state in after[-1].items() if here.get(name) != state}
         left = ({name: state for name, state in one.items() if name in changed} for one in [*after, other])
         macros.merge([*left][: len(after) + (not is_whole)])
-        return [Branches(counting[0][0], tuple(at for at, _ in counting), tuple(found), is_whole)]
+        return [Branches(tuple(at for at, _ in counting), tuple(found))]
 
     def _holds(self, file: SourceFile, at: int) -> bool | None:
         directive, macros = file.directives[at], self._unit.macros

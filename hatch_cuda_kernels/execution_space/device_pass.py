@@ -67,11 +67,6 @@ class DevicePass:
     renames: Mapping[str, Sequence[Edit]]
     """What gives headers their names in memory."""
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """The texts by name."""
-        return {name: file.text for name, file in self.files.items()}
-
     def changes(self) -> tuple[SourceChange, ...]:
         """Return what was changed, by place."""
         every = ((name, edit) for name, edits in self.found.edits.items() for edit in edits)
@@ -181,7 +176,8 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, b
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
     files = {**origin.files}
-    if before is not None and {name: file.text for name, file in files.items()} == before.texts:
+    texts = {name: file.text for name, file in files.items()}
+    if before is not None and texts == {name: file.text for name, file in before.files.items()}:
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
     probes = header_probes(closure.standard)
     predefined = {**nvcc_macros(), **shared_macros(options.std), **probes, **parse_defines(options.define)}
