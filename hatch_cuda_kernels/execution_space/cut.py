@@ -449,7 +449,7 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
 
     A header may be read twice, with other macros. Raises TextError for one that a layout depends on.
     """
-    wanted = [editor.grouped() for editor in editors]
+    wanted = [(number, *one) for number, editor in enumerate(editors) for one in editor.grouped()]
     files: dict[str, SourceFile] = {}
     readers: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
     for number, reading in enumerate(readings):
@@ -458,33 +458,23 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
             readers[source.name, run][number] += 1
     refused = {(number, group) for number, editor in enumerate(editors) for group in editor.undecided}
     while True:
-        made = [
-            {(group, file, edit[:3]) for group, file, edit in edits if (number, group) not in refused}
-            for number, edits in enumerate(wanted)
-        ]
-        counts = [Counter((file, span) for _, file, span in one) for one in made]
+        made = [one for one in wanted if one[:2] not in refused]
+        spans = {(number, group, file, edit[:3]) for number, group, file, edit in made}
+        counts = Counter((number, file, span) for number, _, file, span in spans)
         fresh = {
             (number, group)
-            for number, edits in enumerate(wanted)
-            for group, file, edit in edits
-            if (number, group) not in refused
+            for number, group, file, edit in made
             for other, times in readers[file, files[file].run_at(edit.start)].items()
-            if counts[other][file, edit[:3]] < times
+            if counts[other, file, edit[:3]] < times
         }
         if not fresh:
             break
         refused |= fresh
-    for number, edits in enumerate(wanted):
-        for group, file, edit in edits:
-            if (number, group) in refused and edit.reason == "attribute":
-                raise TextError(_UNCLEAR_LAYOUT, files[file], edit.start)
-    agreed = {
-        (file, edit): None
-        for number, edits in enumerate(wanted)
-        for group, file, edit in edits
-        if (number, group) not in refused
-    }
-    return [(files[file], edit) for file, edit in agreed], {group for _, group in refused}
+    for number, group, file, edit in wanted:
+        if (number, group) in refused and edit.reason == "attribute":
+            raise TextError(_UNCLEAR_LAYOUT, files[file], edit.start)
+    agreed = dict.fromkeys((files[file], edit) for _, _, file, edit in made)
+    return [*agreed], {group for _, group in refused}
 
 
 def stand_in(declaration: Declaration) -> str:

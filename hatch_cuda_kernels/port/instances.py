@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap, defaultdict
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 from hatch_cuda_kernels.cpp import TextError, find_closing, lex, spell, split_at_commas
 from hatch_cuda_kernels.execution_space import is_kernel, parameters_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.port.sites import Site, Spelling
 
 T = TypeVar("T")
+Spellings: TypeAlias = "tuple[Spelling, ...]"
 _MOST: Final = 512
 _DEEPEST: Final = 6
 #: Tokens of bodies that are read for launches; more than the code of any project's hosts.
@@ -142,8 +143,6 @@ class Instances:
             found.setdefault((name, tuple(substitute(each, numbers) for each in types)), kernel)
         return sorted(found.values(), key=lambda kernel: kernel.path)
 
-    # Sites.
-
     def _find_sites(self, macros: Iterable[MacroTable]) -> Iterator[Site]:
         wanted, interesting = self._select_code(macros)
         left = _MOST_TOKENS
@@ -191,21 +190,15 @@ class Instances:
     def _owners(self, declaration: Declaration) -> Iterator[Owner]:
         """Yield the templates around what a declaration holds, the innermost first."""
         heads = _heads(declaration)
-        of_class = (
-            declaration.qualifier[-1] if heads and declaration.kind == "function" and declaration.qualifier else ""
-        )
-        if of_class and (len(heads) > 1 or of_class in self._classes):
-            yield Owner(of_class, _names_of(heads.pop(0)))
+        qualifier = declaration.qualifier if heads and declaration.kind == "function" else ()
+        if qualifier and (len(heads) > 1 or qualifier[-1] in self._classes):
+            yield Owner(qualifier[-1], _names_of(heads.pop(0)))
         for head in heads[-1:]:
             yield Owner(declaration.name, _names_of(head))
         if declaration.parent is not None:
             yield from self._owners(declaration.parent)
 
-    # What template arguments stand for.
-
-    def _meanings(
-        self, site: Site, settled: tuple[Spelling, ...], chain: tuple[str, ...] = ()
-    ) -> list[tuple[Spelling, ...]]:
+    def _meanings(self, site: Site, settled: Spellings, chain: tuple[str, ...] = ()) -> list[Spellings]:
         """Return what template arguments at a site stand for; none where that is not known.
 
         ``chain`` are the templates that are being asked about.
@@ -235,7 +228,7 @@ class Instances:
 
     def _uses(self, owner: Owner, chain: tuple[str, ...]) -> Iterator[dict[str, Spelling]]:
         """Yield what the parameters stand for where their arguments are spelled, or the types of values say it."""
-        uses: list[tuple[Site | None, tuple[Spelling, ...], tuple[Spelling, ...]]] = [
+        uses: list[tuple[Site | None, Spellings, Spellings]] = [
             *((site, site.settled, site.types) for site in self._sites[owner.name]),
             *((None, (), types) for types in self._types["instantiation", owner.name]),
         ]
@@ -248,8 +241,6 @@ class Instances:
                 parts = tuple(bound.values())
                 for each in [parts] if site is None or not bound else self._meanings(site, parts, chain):
                     yield dict(zip(bound, each, strict=True))
-
-    # Launches.
 
     def _merge_sites(self) -> list[Site]:
         """Return the launches, and the other places that name known instances of kernels, each once."""
@@ -265,7 +256,6 @@ class Instances:
         return [*found.values()]
 
     def _resolve(self, site: Site, known: Sequence[Template]) -> Site:
-        """Return a site with what is known of its template arguments."""
         own = [one for one in known if one.path == site.path] or known
         overloads = [one for one in own if (one.path, one.name) == (own[-1].path, own[-1].name)]
         meant = _overload(site, overloads) if len(overloads) > 1 else None

@@ -228,8 +228,6 @@ class Code:
             end = 1 + ((find_closing(self._texts, end) if self._text(end) in {"(", "[", "{"} else None) or end)
         return None, at
 
-    # What names stand for.
-
     def _note(self, at: int) -> None:
         """Note what a name is declared as, or what the call of a generic lambda or of a macro that dispatches tells."""
         name, before, behind = self._texts[at], self._text(at - 1), self._text(at + 1)
