@@ -128,10 +128,7 @@ class Declaration:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The identifiers and keywords outside brackets, before a first value or a body.
-
-        Where several definitions of a macro may hold, those of all of them.
-        """
+        """The words outside brackets before a first value or a body, by all definitions of a macro that may hold."""
         tokens = [self.tokens[at] for at in self.head]
         others = (word for token in tokens if token.use is not None for word in token.use.others)
         return frozenset((*(token.text for token in tokens if is_identifier(token.text)), *others))

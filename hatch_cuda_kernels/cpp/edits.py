@@ -32,10 +32,7 @@ class Edit(NamedTuple):
 
 
 class Editor:
-    """Gathers the edits of a file's declarations; what macros give is edited where they are used.
-
-    Edits of one ``group`` are made together or not at all.
-    """
+    """Gathers edits of declarations, at the uses of macros. Edits of one ``group`` are made together or not at all."""
 
     def __init__(self, stream: Stream) -> None:
         self.group = 0

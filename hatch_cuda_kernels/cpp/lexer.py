@@ -279,9 +279,8 @@ class SourceFile:
                     return self.place(max((quote for quote in quotes if quote < end), default=quotes[0]))
         if 'R"' in self.text:
             split = _SPLIT_RAW.search(self.text)
-            unended = next((one for one in _TOKENS_AND_RAW.finditer(self.joined) if one["open_d"] is not None), None)
-            if split or unended:
-                return split.start() if split else self.place(unended.start(1)) if unended else None
+            raw = (one for one in _TOKENS_AND_RAW.finditer(self.joined) if one["open_d"] is not None)
+            return split.start() if split else next((self.place(one.start(1)) for one in raw), None)
         return None
 
     def _differs(self, pattern: re.Pattern[str]) -> int | None:
@@ -323,10 +322,7 @@ class SourceFile:
 
     @cached_property
     def groups(self) -> dict[int, int]:
-        """For each directive of a conditional, by its index, the index of the next of its group.
-
-        The ``#endif`` has none. Raises UnbalancedError where a group does not end, or ends without a beginning.
-        """
+        """The index of the next directive of each conditional's group, but for ``#endif``. Raises UnbalancedError."""
         following: dict[int, int] = {}
         waiting: list[int] = []
         for at, directive in enumerate(self.directives):

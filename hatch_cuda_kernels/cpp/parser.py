@@ -135,10 +135,7 @@ def parse(
 
 
 def read_alone(file: SourceFile) -> Iterator[Declaration]:
-    """Yield what a file declares, as far as it can be read without what it includes.
-
-    Raises TextError or UnbalancedError for brackets or groups without their counterpart.
-    """
+    """Yield what a file declares without its includes. Raises TextError and UnbalancedError for unbalanced text."""
     macros = MacroTable({}, lambda _: True)
     unit = TranslationUnit.read({file.name: file}, [file.name], lambda _file, _directive: (), macros)
     return (declaration for reading in parse(unit)[0] for declaration in reading)
@@ -219,10 +216,7 @@ class _UnitParser:
 
 
 class _Parser:
-    """Reads a stream.
-
-    It notes the scope of each inclusion by its identity, and those that are inside a declaration or a body.
-    """
+    """Reads a stream; notes the scope of each inclusion by identity, or that it is inside a declaration or a body."""
 
     def __init__(self, stream: Stream, scopes: dict[int, Declaration | None], inside: set[int]) -> None:
         self._stream: Final = stream

@@ -247,10 +247,7 @@ class Stream:
         return self._macro_at(self.texts[at], self.time(at))
 
     def use(self, at: int) -> Use | None:
-        """Return the use of a macro that begins at a token; None where none does, or its name stands for itself.
-
-        Raises TextError where it becomes more than anybody writes.
-        """
+        """Return the use of a macro that begins at a token, if one does. Raises TextError for one that is too long."""
         macro, time = self.macro(at), self.time(at)
         is_called = macro is not None and macro.parameters is not None
         last = self._behind_call(at + 1) if is_called else at + 1

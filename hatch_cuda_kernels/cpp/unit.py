@@ -133,10 +133,7 @@ class TranslationUnit:
     def read(
         cls, files: Mapping[str, SourceFile], start: Iterable[str], resolve: Resolve, macros: MacroTable
     ) -> TranslationUnit:
-        """Read the files ``start`` of some files, one after another, and all they include.
-
-        Raises UnbalancedError for a group without an end, and InclusionError.
-        """
+        """Read the files ``start``, one by one, and all they include. Raises UnbalancedError and InclusionError."""
         unit = cls(macros)
         reader = _UnitReader(unit, files, resolve)
         unit.roots += [reader.visit(files[name]) for name in start]

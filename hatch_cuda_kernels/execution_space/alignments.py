@@ -21,10 +21,7 @@ ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__align__", "__b
 
 
 def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> None:
-    """State a class's alignment, and move attributes behind the class to behind its key, where NVRTC heeds them.
-
-    ``is_weak`` says that the alignment is less than the class has without it.
-    """
+    """State a class's alignment, if it is not weaker than without it, and put attributes where NVRTC heeds them."""
     if declaration.body is None:
         return
     tokens, close = declaration.tokens, declaration.body[1]

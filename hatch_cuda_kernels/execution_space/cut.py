@@ -445,10 +445,7 @@ class Cutter:
 
 
 def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[list[tuple[SourceFile, Edit]], set[int]]:
-    """Return the edits that all readings of their places want, and the groups of the others.
-
-    A header may be read twice, with other macros. Raises TextError for one that a layout depends on.
-    """
+    """Return the edits that all readings of a place want, and the others' groups. Raises TextError."""
     wanted = [(number, *one) for number, editor in enumerate(editors) for one in editor.grouped()]
     files: dict[str, SourceFile] = {}
     readers: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
@@ -478,10 +475,7 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
 
 
 def stand_in(declaration: Declaration) -> str:
-    """Return what hides the same name and cannot be used: a deleted function, or something of an incomplete type.
-
-    Empty where there is no such thing, or nothing is hidden.
-    """
+    """Return what hides a name and cannot be used: deleted, or of an incomplete type. Empty where nothing is hidden."""
     name, kind = declaration.name, declaration.kind
     is_other = declaration.qualifier or declaration.is_specialization or "friend" in declaration.words
     if is_other or not name.isidentifier():

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.device_library import DeviceLibrary
 
@@ -214,8 +214,9 @@ def owner_of(name: str, units: Sequence[DeviceSource], *, is_kernel: bool) -> in
     best = max(scores)
     if scores.count(best) == 1 or best == (False, False):
         return scores.index(best)
-    words = _identifiers(name)
-    counts = [len(words & _words(unit)) if score == best else -1 for unit, score in zip(units, scores, strict=True)]
+    words = _identifiers([name])
+    texts = ([unit.source, *(text for path, text in unit.headers if path.startswith(VIRTUAL_ROOT))] for unit in units)
+    counts = [len(words & _identifiers(one)) if score == best else -1 for one, score in zip(texts, scores, strict=True)]
     return counts.index(max(counts))
 
 
@@ -227,13 +228,7 @@ def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
     return found
 
 
-def _words(unit: DeviceSource) -> frozenset[str]:
-    """Return the identifiers in a source and the headers that are the project's."""
-    texts = (unit.source, *(text for name, text in unit.headers if name.startswith(VIRTUAL_ROOT)))
-    return frozenset().union(*map(_identifiers, texts))
-
-
-def _identifiers(text: str) -> frozenset[str]:
+def _identifiers(texts: Iterable[str]) -> frozenset[str]:
     from hatch_cuda_kernels.cpp import is_identifier, lex
 
-    return frozenset(filter(is_identifier, lex(text)))
+    return frozenset(word for text in texts for word in lex(text) if is_identifier(word))

@@ -104,10 +104,7 @@ class Declared(NamedTuple):
         return tuple(map(_agreed, zip(*fitting, strict=True)))
 
     def defines_tables(self, known: Iterable[str] = ()) -> bool:
-        """Return whether the texts define a variable that NVRTC would leave in every image, used or not.
-
-        Those in ``known`` stay in the image anyway.
-        """
+        """Return whether NVRTC would leave a variable that is not ``known`` in every image, used or not."""
         names = {base_name(name).rpartition("::")[2] for name in known}
         return any(one.is_table and one.name.rpartition("::")[2] not in names for one in self.variables)
 

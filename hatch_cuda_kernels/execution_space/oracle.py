@@ -29,10 +29,7 @@ _WEAKER: Final = "alignment cannot be set to less than the default alignment"
 
 
 def blame(source: DevicePass, errors: Iterable[Diagnostic], levels: Mapping[Place, Level]) -> dict[Place, Level]:
-    """Return the levels of the declarations that errors are about; none where one may not be cut any further.
-
-    The errors name the project's files as it does.
-    """
+    """Return the levels of the declarations that errors, which name files as the project does, say to cut further."""
     return _Oracle(source, levels).blame(errors)
 
 

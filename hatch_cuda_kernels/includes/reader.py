@@ -234,10 +234,7 @@ class _Reader:
 
 
 def _once_in_source(file: SourceFile) -> tuple[Edit, ...]:
-    """Return how a source changes that its own headers include, so that its ``#pragma once`` counts.
-
-    NVRTC ignores it there.
-    """
+    """Return the edits by which a ``#pragma once`` of a source that its own headers include counts for NVRTC, too."""
     first = file.directives[:1]
     if not first or (first[0].word, first[0].texts) != ("pragma", ("once",)) or file.tokens(0):
         return ()

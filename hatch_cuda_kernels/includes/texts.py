@@ -1,8 +1,4 @@
-"""The texts of a project, each read once: what they include and ask for, and the edits by which NVRTC finds it.
-
-NVRTC finds a header in memory by the literal spelling of the directive, so directives get virtual names, which no disk
-has. ``#if`` is not evaluated: what stands in a group that is off counts, too.
-"""
+"""The texts of a project, each read once: what they include and ask for, and the edits by which NVRTC finds it."""
 
 from __future__ import annotations
 
@@ -180,10 +176,7 @@ class SourceText:
 
 
 def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
-    """Return a file's text from its bytes; ``root`` and the path are its name in memory.
-
-    In comments, bytes that are not UTF-8 become question marks.
-    """
+    """Return a file's text from its bytes; in comments, bytes that are not UTF-8 become question marks."""
     digest = sha256(data).hexdigest()
     text = data.decode(errors="surrogateescape")
     if not text.isascii() and _NOT_UTF8.search(text):
@@ -310,10 +303,7 @@ class Renamer:
 
 
 class Project:
-    """A project as it was when each of its folders and files was first asked for. Paths are relative and posix.
-
-    ``given`` texts, by path, stand in for files.
-    """
+    """A project as it was when each folder and file was first asked for. ``given`` texts stand in for files."""
 
     def __init__(
         self,

@@ -14,10 +14,7 @@ _NUMBERS: Final = (["::", "Half"], ["::", "BFloat16"])
 
 
 def dispatched(macro: str, arguments: Iterable[str]) -> tuple[str, tuple[str, ...]] | None:
-    """Return the name that a macro declares, and the types that it stands for; None for any other macro.
-
-    ``arguments`` are the tokens before its code.
-    """
+    """Return the name that a macro with such arguments before its code declares, and the types it stands for."""
     lead, dispatches, rest = macro.partition("DISPATCH_")
     if not dispatches or (lead and not lead.endswith("_")) or rest.startswith("SWITCH"):
         return None

@@ -160,10 +160,7 @@ class Instances:
             yield from (site for site in found if not is_head or site.template is not None)
 
     def _select_code(self, macros: Iterable[MacroTable]) -> tuple[set[str], list[tuple[Declaration, bool]]]:
-        """Return the names to look for, and the code that has something to do with them, in order.
-
-        That is bodies of functions, and what of declarations is outside of bodies.
-        """
+        """Return the names to look for, and the bodies and other parts of declarations that have to do with them."""
         users: dict[str, list[str]] = defaultdict(list)
         for macro in (one for table in macros for one in table.definitions()):
             for text in _words([token.text for token in macro.body]):
@@ -199,10 +196,7 @@ class Instances:
             yield from self._owners(declaration.parent)
 
     def _meanings(self, site: Site, settled: Spellings, chain: tuple[str, ...] = ()) -> list[Spellings]:
-        """Return what template arguments at a site stand for; none where that is not known.
-
-        ``chain`` are the templates that are being asked about.
-        """
+        """Return what template arguments at a site stand for, asked by the templates ``chain``; none if unknown."""
         found = [settled]
         for one in site.around:
             own = {*one.parameters} - {""}
@@ -303,9 +297,7 @@ def _axes(site: Site) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _bind(
-    parameters: Sequence[str], arguments: Sequence[Spelling], wanted: Sequence[Spelling], given: Sequence[Spelling]
-) -> dict[str, Spelling]:
+def _bind(parameters: Sequence[str], arguments: Spellings, wanted: Spellings, given: Spellings) -> dict[str, Spelling]:
     """Return what template parameters stand for by the arguments that are spelled, and else by the types of values."""
     bound = dict(zip(parameters, arguments, strict=False))
     for pattern, kind in zip(wanted, given, strict=False):
@@ -377,10 +369,7 @@ class _Names:
 
 
 def _deduce(pattern: Spelling, given: Spelling, parameters: Collection[str]) -> dict[str, Spelling]:
-    """Return what template parameters stand for where a type is given for a pattern; empty where that is unclear.
-
-    Types may be in whichever namespaces their names are.
-    """
+    """Return what template parameters stand for where a pattern is given a type of any namespace; empty if unclear."""
     bound: dict[str, Spelling] = {}
     is_asked = bool(given) and not words(pattern).isdisjoint(parameters)
     return bound if is_asked and _matches(_bare(pattern), _bare(given, keeps=pattern), parameters, bound) else {}

@@ -218,10 +218,7 @@ class NamesTrial:
     _left: int = _MOST_COMPILES
 
     def _refusal(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
-        """Return names that NVRTC refuses, with its reasons, and whether it is sure: else it may be any of these.
-
-        There are none where the time is over.
-        """
+        """Return the names that NVRTC refuses, with its reasons, and whether it named them; none out of time."""
         self._left -= 1
         try:
             error = self._trials.refusal(self._found, names)
@@ -234,10 +231,7 @@ class NamesTrial:
         return named or dict.fromkeys(names, reason), bool(named)
 
     def find_refused(self, names: Sequence[str]) -> dict[str, str]:
-        """Return the refused ones of names, as far as the time goes: by halves, where NVRTC does not say which.
-
-        Those that are one compile too many are, too.
-        """
+        """Return the names that are refused, or one compile too many: by halves, where NVRTC does not say which."""
         if not names or self._trials.is_over:
             return {}
         if self._left <= 0:
