@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 _INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uU]?(?:[lL]{0,2}|[zZ])[uU]?)")
 _CHARACTER: Final = re.compile(r"'([^'\\\n])'")
 _WORDS: Final = {
-    "and": "&&",
-    "or": "||",
-    "not": "!",
-    "bitand": "&",
-    "bitor": "|",
-    "xor": "^",
-    "compl": "~",
-    "not_eq": "!=",
-}
+    "and": "&&", "or": "||", "not": "!", "bitand": "&", "bitor": "|", "xor": "^", "compl": "~", "not_eq": "!=",
+}  # fmt: skip
 _PROBES: Final = frozenset(
     {"__has_include", "__has_include_next", "__has_attribute", "__has_cpp_attribute", "__has_builtin", "__has_feature"}
 )
@@ -44,17 +37,9 @@ _INCLUDABLE: Final = "__has_include"
 #: What keeps its operand as it is spelled.
 _KEPT: Final = _PROBES | {"defined"}
 _PRECEDENCE: Final = (
-    ("||",),
-    ("&&",),
-    ("|",),
-    ("^",),
-    ("&",),
-    ("==", "!="),
-    ("<", ">", "<=", ">="),
-    ("<<", ">>"),
-    ("+", "-"),
+    ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
     ("*", "/", "%"),
-)
+)  # fmt: skip
 #: More ways for macros to be than one condition tells apart in code that people write.
 _MOST_WAYS: Final = 64
 
@@ -269,19 +254,9 @@ class _ConditionParser:
 
 
 _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
-    "|": operator.or_,
-    "^": operator.xor,
-    "&": operator.and_,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-}
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
+    "|": operator.or_, "^": operator.xor, "&": operator.and_, "+": operator.add, "-": operator.sub, "*": operator.mul,
+}  # fmt: skip
 _COMPARISONS: Final = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 

@@ -168,11 +168,7 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
 
 
 def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, before: DevicePass | None) -> DevicePass:
-    """Return what is changed in a source, whose headers are read in the order of inclusion.
-
-    The declarations are those that were read ``before``, if that was of the same texts. Only the project's texts
-    change. Raises TextError, UnbalancedError or InclusionError for what cannot be read.
-    """
+    """Return what is changed in a project's texts; what was read ``before`` is not read again. Raises as ``parse``."""
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
     files = {**origin.files}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
 from hatch_cuda_kernels.includes import Closure
@@ -229,6 +230,4 @@ def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
 
 
 def _identifiers(texts: Iterable[str]) -> frozenset[str]:
-    from hatch_cuda_kernels.cpp import is_identifier, lex
-
-    return frozenset(word for text in texts for word in lex(text) if is_identifier(word))
+    return frozenset(word for text in texts for word in cpp.lex(text) if cpp.is_identifier(word))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.names import base_name
 
 if TYPE_CHECKING:
@@ -142,10 +143,8 @@ def is_kernel(declaration: Declaration) -> bool:
 
 def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
     """Return the parameters of a function; none of what is no function."""
-    from hatch_cuda_kernels.cpp import spell  # a store reads no C++
-
     found = map(type_and_name, declaration.parameter_texts)
-    return tuple(DeclaredParameter(spell(kind), name) for kind, name in found)
+    return tuple(DeclaredParameter(cpp.spell(kind), name) for kind, name in found)
 
 
 def _file(declaration: Declaration) -> str:

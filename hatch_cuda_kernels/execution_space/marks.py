@@ -28,11 +28,10 @@ _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 def is_marked(declaration: Declaration) -> bool:
     """Return whether a declaration is for the device, by a mark or by a word of the toolkit's that may hide one."""
     words = declaration.words
-    if words & MARKS:
+    if words & MARKS or any(map(hides_mark, words)):
         return True
-    if words & _ATTRIBUTES and any(token.text in _ATTRIBUTE_MARKS for token in attribute_tokens(declaration)):
-        return True
-    return any(map(hides_mark, words))
+    tokens = attribute_tokens(declaration) if words & _ATTRIBUTES else ()
+    return any(token.text in _ATTRIBUTE_MARKS for token in tokens)
 
 
 def attributes_of(declaration: Declaration, words: Collection[str]) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from hatch_cuda_kernels import cpp  # a store reads no C++, and this loads no module of it
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -22,21 +24,18 @@ class Origin(NamedTuple):
 
     def after(self, texts: Mapping[str, str]) -> Origin:
         """Return the same with some texts as they are now, whose directives spell the names in memory."""
-        from hatch_cuda_kernels.cpp import SourceFile
-
-        files = {name: SourceFile(name, text) for name, text in texts.items()}
+        files = {name: cpp.SourceFile(name, text) for name, text in texts.items()}
         targets = {name: found for name, found in self.targets.items() if name not in files}
         return self._replace(files={**self.files, **files}, targets=targets)
 
     def read(self, start: Iterable[str], macros: MacroTable) -> TranslationUnit:
         """Read those of some files that are in memory, and all they include. Raises UnbalancedError, InclusionError."""
-        from hatch_cuda_kernels.cpp import TranslationUnit
 
         def resolve(file: SourceFile, directive: Directive) -> Sequence[str]:
             name = self.target(file, directive)
             return [name] if name in self.files else []
 
-        return TranslationUnit.read(self.files, filter(self.files.__contains__, start), resolve, macros)
+        return cpp.TranslationUnit.read(self.files, filter(self.files.__contains__, start), resolve, macros)
 
     def target(self, file: SourceFile, directive: Directive) -> str:
         """Return the name in memory of what a directive includes; as it is spelled for what is not the project's."""

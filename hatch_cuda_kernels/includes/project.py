@@ -85,10 +85,7 @@ class ProjectFiles:
         return found
 
     def read(self, path: str) -> bytes:
-        """Return what is in a file. Raises InputError where it cannot be read, or is not the project's.
-
-        Of a store's, raises StoreError where it cannot be read, or is not what the store was built with.
-        """
+        """Return a file's bytes. Raises InputError, of a store's StoreError, where it cannot be read or is another."""
         if path in self._texts:
             return self._texts[path].encode()
         if self._only is not None:
@@ -117,10 +114,7 @@ class ProjectFiles:
         return found | self._given.get(folder, {})
 
     def glob(self, pattern: str) -> Iterator[str]:
-        """Return the files a normalized pattern matches, in order; ``**`` is any number of folders.
-
-        Names that start with a dot match only a part that starts with one, as in a shell.
-        """
+        """Return the files a normalized pattern matches, in order; ``**`` is any folders, dots are as in a shell."""
         if pattern not in self.globs:
             parts = pattern.split("/")
             self.globs[pattern] = sorted(set(self._glob("", [*parts, "*"] if parts[-1] == "**" else parts)))
