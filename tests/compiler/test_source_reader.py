@@ -222,7 +222,7 @@ def test_any_history_gives_what_reading_gives(project, seed):
     outside = project.parent / f"{project.name}-outside.h"
     outside.write_text("")
     remember(project)
-    for _ in range(25):
+    for _ in range(12):
         for _ in range(chance.randint(1, 3)):
             change(project, chance, outside)
         assert remember(project) == as_read_now(project)
