@@ -124,6 +124,12 @@ def plain_name(lowered: str) -> str | None:
     return "::".join(name for name in names if not name.startswith(_ANONYMOUS)) or None
 
 
+def lowered_variable(name: str) -> str:
+    """Return the lowered name of a variable with external linkage by its qualified name."""
+    parts = name.split("::")
+    return "".join(("_ZN", *(f"{len(part)}{part}" for part in parts), "E")) if parts[1:] else name
+
+
 def found_names(lowered: Iterable[str]) -> dict[str, str]:
     """Return the names of kernels that are not listed: the plain name, or the symbol if overloads share that."""
     plain = {symbol: plain_name(symbol) or symbol for symbol in lowered}

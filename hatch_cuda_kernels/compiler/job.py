@@ -18,7 +18,7 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, lib
 from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
 from hatch_cuda_kernels.libraries import defines_constants
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, lowered_variable
 from hatch_cuda_kernels.options import asks_for_cut, canonical_options, override_options
 
 if TYPE_CHECKING:
@@ -143,7 +143,14 @@ class CompileJob:
     @property
     def expressions(self) -> tuple[str, ...]:
         """Every name expression NVRTC is asked for: kernels as written, variables as ``&name``."""
-        return expressions(self.names, self.globals)
+        return expressions(self.names, [name for name in self.globals if f"&{name}" not in self.managed])
+
+    @property
+    def managed(self) -> dict[str, str]:
+        """The lowered names of ``__managed__`` variables, as ``&name``: NVRTC takes no name expression of one."""
+        declared = {one.name for one in self.program.declared.variables if one.is_managed}
+        bases = {name: base_name(name) for name in self.globals} if declared else {}
+        return {f"&{name}": lowered_variable(base) for name, base in bases.items() if base in declared}
 
     def image_arch(self, kind: Kind) -> SmArch:
         """Return the architecture an image of this kind has: virtual for PTX and LTO-IR."""

@@ -150,7 +150,7 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
             if job.program.unread:
                 raise CompileError(job.module, str(job.arch), _UNREAD, faults=(f"{job.program.unread}\n  {_KEEP}",))
             log = shown_log(said, job.options.extra)
-            lowered = {name: lowered_name(program, name) for name in expressions}
+            lowered = {name: lowered_name(program, name) for name in expressions} | job.managed
             if not job.kinds:
                 return _Made({}, (), lowered, (0, 0), log)
             images, ptx, log = _images(job, program, lowered, log)

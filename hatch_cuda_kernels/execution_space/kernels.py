@@ -59,6 +59,7 @@ class DeclaredVariable(NamedTuple):
     is_table: bool
     """Whether NVRTC may leave it in an image that does not use it: marked and defined, or a constant array."""
     file: str
+    is_managed: bool
 
 
 class Declared(NamedTuple):
@@ -168,7 +169,8 @@ def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
     for one, end in zip(declaration.declarators, firsts, strict=True):
         before_value = declaration.tokens[one.first : one.value[0] if one.value else end]
         if marked or any(token.text == "[" for token in before_value):
-            yield DeclaredVariable(declaration.full_name(one.name), "extern" not in words, _file(declaration))
+            name, is_managed = declaration.full_name(one.name), "__managed__" in words
+            yield DeclaredVariable(name, "extern" not in words, _file(declaration), is_managed)
 
 
 def _agreed(forms: Sequence[DeclaredParameter]) -> DeclaredParameter:

@@ -31,6 +31,8 @@ _NAME: Final = re.compile(_HEADER)
 _MARK: Final = re.compile(r"/\*|[\"']")
 _TRIGRAPH: Final = re.compile(r"\?\?[/']")
 _SPLICE: Final = re.compile(r"\\\r*\n")
+#: nvcc takes it for the end of a line. What follows CR CR LF is the end anyway.
+_LONE_RETURN: Final = re.compile(r"\r(?![\r\n]|\Z)")
 _NOT_UTF8: Final = re.compile("[\udc80-\udcff]+")
 
 _TWO_READINGS: Final = "compilers take this {} in two ways; write it differently"
@@ -190,6 +192,9 @@ def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
     if "\0" in text:
         at = found.at(found.text.index("\0"))
         problem = f"{at}: NUL byte; NVRTC would drop all text after it, so remove it"
+        return SourceText(path, found.text, digest, (problem,), root)
+    if lone := _LONE_RETURN.search(found.text):
+        problem = f"{found.at(lone.start())}: a line ends in CR alone, which NVRTC does not see; save the file with LF"
         return SourceText(path, found.text, digest, (problem,), root)
     return found
 

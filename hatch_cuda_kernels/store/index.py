@@ -91,7 +91,7 @@ _CUT: Final = {
     "unread": str,
     "declared": {
         "kernels": [{"name": str, "parameters": [[str]], "is_template": bool, "has_c_linkage": bool, "file": str}],
-        "variables": [{"name": str, "is_table": bool, "file": str}],
+        "variables": [{"name": str, "is_table": bool, "file": str, "is_managed": bool}],
     },
     "implied": [str],
 }

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import threading
 
 import numpy as np
 import pytest
 
 from hatch_cuda_kernels import StaleKernelError, compile_async, compile_to_cubin, compile_to_ptx, open_store
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.driver import call, compute_capability
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
+from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
 SOURCE = """
@@ -297,3 +300,25 @@ def test_stand_alone_compiles_run(native, on_device, fresh_cache):
         out = on_device(np.full(4, 3, np.float32))
         compiled.get_kernel("twice<float>")[1, 4](out)
         assert out.numpy().tolist() == [6, 6, 6, 6]
+
+
+def test_a_managed_variable_is_the_hosts_and_the_devices(tmp_path, device, on_device, fresh_cache):
+    """``get_global`` gives its address and size; either side sees what the other writes."""
+    major, minor = compute_capability(0)
+    (tmp_path / "m.cu").write_text(
+        "namespace n { __managed__ int counter = 3; }\n"
+        'extern "C" __global__ void add(int* y) { y[0] = n::counter; n::counter += 4; }\n'
+    )
+    (tmp_path / "kernels.yaml").write_text(
+        f'schema: 1\narches: [sm_{major}{minor}]\nmodules: {{m: {{source: m.cu, globals: ["n::counter"]}}}}\n'
+    )
+    build_store(load_manifest(tmp_path / "kernels.yaml"), tmp_path / "store")
+    store = open_store(tmp_path / "store")
+    variable, out = store.get_global("n::counter"), on_device(np.zeros(1, np.int32))
+    store.get_kernel("add")[1, 1](out)
+    assert (out.numpy()[0], variable.size) == (3, 4)  # the copy waits
+    there = ctypes.c_int.from_address(variable.address)
+    assert there.value == 7
+    there.value = 11
+    store.get_kernel("add")[1, 1](out)
+    assert out.numpy()[0] == 11

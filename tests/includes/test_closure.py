@@ -387,6 +387,7 @@ def test_byte_order_mark_line_ends_and_line_numbers(tmp_path):
         ({"k.cu": '#include_next "../x.h"\n'}, {}, r'k\.cu:1: "\.\./x\.h" leaves the project; .*'),
         ({"k.cu": b'// \xe9\n"\xa9"\n'}, {}, r"k\.cu:2: byte 0xa9 at offset 6 is not UTF-8; .*"),
         ({"k.cu": "int a;\nint\0b;"}, {}, r"k\.cu:2: NUL byte; .*"),
+        ({"k.cu": "int a;\r\nint b; // b\rint c;\n"}, {}, r"k\.cu:2: a line ends in CR alone, .*"),
         ({"k.cu": '#include "a.h"\n', "a.h": b"\xff"}, {}, r"a\.h:1: byte 0xff at offset 0 is not UTF-8; .*"),
         ({"k.cu": ""}, {"headers": ["inc/a.h"]}, r"inc/a\.h: no such header in .*"),
         ({"k.cu": ""}, {"headers": ["../*.h"]}, r"\.\./\*\.h: headers must be inside the project, .*"),
