@@ -6,14 +6,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.plan.notes import *
     from hatch_cuda_kernels.plan.plan import *
-    from hatch_cuda_kernels.plan.release import *
 
 #: Importers of one part do not load the readers of sources.
 __getattr__ = lazy(
     __name__,
     {
         "notes": "arch_warnings broken_promises changed_code describe_plan missing_headers unread_sources",
-        "plan": "job_images lay_out_jobs learn make_plan open_reader PlannedModule read_sources route_of",
-        "release": "check_release requirements",
+        "plan": (
+            "check_release job_images lay_out_jobs learn make_plan open_reader PlannedModule read_sources requirements "
+            "route_of"
+        ),
     },
 )

@@ -179,8 +179,13 @@ class CudaKernelsBuildHook(BuildHookInterface[Any]):
 
     def _include_sources(self, build_data: dict[str, Any]) -> None:
         """Make sure that the sdist contains what a wheel is built from, whatever its include patterns say."""
-        from hatch_cuda_kernels.plugin.layout import NotShippedError, keep_store_out
-        from hatch_cuda_kernels.plugin.sdist import SdistCheck, plain_files, wheel_inputs
+        from hatch_cuda_kernels.plugin.layout import (
+            NotShippedError,
+            SdistCheck,
+            keep_store_out,
+            plain_files,
+            wheel_inputs,
+        )
 
         manifest, selection = self._manifest(), self._selection()
         try:

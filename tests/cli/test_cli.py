@@ -158,7 +158,7 @@ def test_check_warns_as_a_build_does(capsys, make_project, monkeypatch):
     from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain
 
     root = make_project("{schema: 1, arches: [compute_90], modules: {a: {source: saxpy.cu}}}")
-    monkeypatch.setattr("hatch_cuda_kernels.plan.release.find_toolchain", lambda: Toolchain("13.2.51"))
+    monkeypatch.setattr("hatch_cuda_kernels.plan.plan.find_toolchain", lambda: Toolchain("13.2.51"))
     assert main(["check", str(root / "kernels.yaml")]) == 0
     assert "warning: PTX written by NVRTC 13.2" in capsys.readouterr().err
 

@@ -19,9 +19,9 @@ def check(make_project, monkeypatch):
     def run(text, *, nvrtc=None, bindings=None):
         root = make_project(f"{{schema: 1, {text}, modules: {{a: {{source: saxpy.cu}}}}}}")
         if nvrtc is not None:
-            monkeypatch.setattr("hatch_cuda_kernels.plan.release.find_toolchain", lambda: Toolchain(nvrtc))
+            monkeypatch.setattr("hatch_cuda_kernels.plan.plan.find_toolchain", lambda: Toolchain(nvrtc))
         if bindings is not None:
-            monkeypatch.setattr("hatch_cuda_kernels.plan.release.bindings_major", lambda: bindings)
+            monkeypatch.setattr("hatch_cuda_kernels.plan.plan.bindings_major", lambda: bindings)
         return check_release(load_manifest(root / "kernels.yaml"))
 
     return run

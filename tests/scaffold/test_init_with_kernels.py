@@ -12,7 +12,7 @@ from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
-from hatch_cuda_kernels.plan import release
+from hatch_cuda_kernels.plan import plan
 from hatch_cuda_kernels.scaffold import project as setup
 
 MIXED = """\
@@ -135,7 +135,7 @@ def nvrtc(monkeypatch):
                 raise ToolchainError("NVRTC is not installed", "install it")
             return Toolchain(version)
 
-        monkeypatch.setattr(release, "find_toolchain", found)
+        monkeypatch.setattr(plan, "find_toolchain", found)
         monkeypatch.setattr(setup, "library_version", lambda stem: version)
 
     return find
