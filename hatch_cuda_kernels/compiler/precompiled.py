@@ -122,15 +122,14 @@ class _Header(NamedTuple):
 
 
 class _TextBeingRead:
-    def __init__(
-        self, text: str, name: str = "", path: str = "", *, cycle: object = None, is_moved: bool = False
-    ) -> None:
-        opening = read_opening(text)
+    """A header on the way, or the source (without a name), with the includes that are left of its opening."""
+
+    def __init__(self, header: _Header, *, cycle: object = None, is_moved: bool = False) -> None:
+        opening = read_opening(header.text)
         self.includes: Iterator[str] = iter(opening.includes)
-        """Those that are left."""
         self.is_whole = opening.is_whole
-        self.name: Final = name
-        self.folder: Final = os.path.dirname(path)  # noqa: PTH120
+        self.name: Final = header.name
+        self.folder: Final = os.path.dirname(header.path)  # noqa: PTH120
         self.cycle: Final = cycle
         self.is_moved: Final = is_moved
 
@@ -146,7 +145,7 @@ class Toolkit:
     def __init__(self, folders: tuple[str, ...], names: Iterable[str] = ()) -> None:
         self.folders: Final = folders
         self._texts: dict[str, str | None] = {}
-        self._reached: dict[tuple[str, ...], _Reached] = {}
+        self._reached: dict[tuple[str, ...], tuple[int, frozenset[str]]] = {}
         self._searched: Final = (STANDARD_FOLDER, *folders)
         self._cycles: Final = components(include_graph(tuple(sorted(names)), self._searched)) if folders else {}
 
@@ -163,20 +162,15 @@ class Toolkit:
         """Return what is equal for files that include each other, directly or not."""
         return self._cycles.get(path, path)
 
-    def reached(self, names: Iterable[str]) -> _Reached:
-        """Return what headers lead to."""
+    def reached(self, names: Iterable[str]) -> tuple[int, frozenset[str]]:
+        """Return how many characters headers lead to, and for which names the files found ask."""
         key = tuple(sorted(names))
         if key not in self._reached:
             found = scan_headers(key, self._searched)
             searched = {os.path.dirname(path) for path in found.states}  # noqa: PTH120 - a thousand times
             sizes = (state.split()[0] for path, state in found.states.items() if state and path not in searched)
-            self._reached[key] = _Reached(sum(map(int, sizes)), found.asked.names)
+            self._reached[key] = sum(map(int, sizes)), found.asked.names
         return self._reached[key]
-
-
-class _Reached(NamedTuple):
-    characters: int
-    asked: frozenset[str]
 
 
 class Beginning:
@@ -200,14 +194,14 @@ class Beginning:
     def characters(self, headers: Sequence[str]) -> int:
         """Return how much text NVRTC reads for these headers, or a multiple of it: ``#if`` is not evaluated."""
         inside, asked = self._in_memory(headers)
-        return sum(map(len, inside.values())) + self._toolkit.reached(asked - inside.keys()).characters
+        return sum(map(len, inside.values())) + self._toolkit.reached(asked - inside.keys())[0]
 
     def digest(self, headers: Sequence[str]) -> str:
         """Return a digest of these headers, and of every text in memory that they can lead to."""
         key = tuple(headers)
         if key not in self._digests:
             inside, asked = self._in_memory(key)
-            asked |= self._toolkit.reached(asked).asked
+            asked |= self._toolkit.reached(asked)[1]
             more, _ = self._in_memory([f'"{name}"' for name in asked])
             found = hashlib.sha256(repr(key).encode())
             for name, text in sorted((inside | more).items()):
@@ -217,7 +211,7 @@ class Beginning:
 
     def _front(self, start: str) -> Iterator[str]:
         """Yield what the program begins with. Includes may be nested deeper than Python's calls."""
-        reading = [_TextBeingRead(self._source), _TextBeingRead(start)]
+        reading = [_TextBeingRead(_Header("", text, "")) for text in (self._source, start)]
         passed: set[str] = set()  # what has no effect where it is included again
         while reading:
             text = reading[-1]
@@ -242,9 +236,9 @@ class Beginning:
         """Return a header to be read; one of the toolkit's without what it begins with, if that depends on a macro."""
         guard = read_opening(header.text).guard
         if not header.path:
-            return _TextBeingRead(header.text, header.name)
+            return _TextBeingRead(header)
         cycle = self._toolkit.cycle(header.path)
-        found = _TextBeingRead(header.text, header.name, header.path, cycle=cycle, is_moved=bool(guard))
+        found = _TextBeingRead(header, cycle=cycle, is_moved=bool(guard))
         if guard not in {ONCE, ""}:
             found.stop()
         return found

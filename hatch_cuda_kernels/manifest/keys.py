@@ -52,8 +52,6 @@ from hatch_cuda_kernels.store import ExpressionError, LaunchRule, canonical, pla
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hatch_cuda_kernels.manifest.kinds import Table
-
 _SIZE_TEXT: Final = {"type": ["integer", "string"], "minimum": 0}
 _EXPRESSIONS: Final = ("grid", "block", "shared_mem")
 _ATTRIBUTES: Final = ("cluster", "cooperative", "pdl", "priority", "carveout")

@@ -347,15 +347,28 @@ def append_item(text: str, path: Iterable[str], item: str, *, after: str, defaul
     *above, key = path
     mapping = _find(_compose(text), above)
     assert isinstance(mapping, yaml.MappingNode)  # noqa: S101 - the manifest is valid
-    node = _value(mapping, key)
+    node, written = _value(mapping, key), _as_scalar(item)
     if node is None:
         items = ", ".join(_as_scalar(part) for part in (default, item) if part)
-        return mark + _insert_entry(text, mapping, after, f"{key}: [{items}]")
+        name, value = next((name, value) for name, value in mapping.value if name.value == after)
+        return mark + _insert(text, mapping, _end(value), f"{key}: [{items}]", name.start_mark.column)
+    start, end = node.start_mark.index, node.end_mark.index
     if isinstance(node, yaml.ScalarNode):
-        start, end = node.start_mark.index, node.end_mark.index
-        return f"{mark}{text[:start]}[{text[start:end]}, {_as_scalar(item)}]{text[end:]}"
+        return f"{mark}{text[:start]}[{text[start:end]}, {written}]{text[end:]}"
     assert isinstance(node, yaml.CollectionNode)  # noqa: S101 - a list, in a valid manifest
-    return mark + _insert_item(text, node, _as_scalar(item))
+    if not node.value:
+        return f"{mark}{text[: start + 1]}{written}{text[start + 1 :]}"
+    written = written if node.flow_style else f"- {written}"
+    return mark + _insert(text, node, node.value[-1].end_mark.index, written, node.start_mark.column)
+
+
+def _insert(text: str, inside: yaml.CollectionNode, at: int, written: str, column: int) -> str:
+    if inside.flow_style:
+        return f"{text[:at]}, {written}{text[at:]}"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    end = text.find(newline, at)
+    end = len(text) if end < 0 else end
+    return f"{text[:end]}{newline}{' ' * column}{written}{text[end:]}"
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -374,37 +387,12 @@ def _value(mapping: yaml.MappingNode, key: str) -> yaml.Node | None:
     return next((value for name, value in mapping.value if name.value == key), None)
 
 
-def _insert_item(text: str, node: yaml.CollectionNode, written: str) -> str:
-    if not node.value:
-        at = node.start_mark.index + 1
-        return f"{text[:at]}{written}{text[at:]}"
-    at = node.value[-1].end_mark.index
-    if node.flow_style:
-        return f"{text[:at]}, {written}{text[at:]}"
-    return _insert_line(text, at, f"{' ' * node.start_mark.column}- {written}")
-
-
-def _insert_entry(text: str, mapping: yaml.MappingNode, after: str, entry: str) -> str:
-    key, value = next((key, value) for key, value in mapping.value if key.value == after)
-    at = _end(value)
-    if mapping.flow_style:
-        return f"{text[:at]}, {entry}{text[at:]}"
-    return _insert_line(text, at, f"{' ' * key.start_mark.column}{entry}")
-
-
 def _end(node: yaml.Node) -> int:
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)
     end: int = node.end_mark.index
     return end
-
-
-def _insert_line(text: str, at: int, line: str) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    end = text.find(newline, at)
-    end = len(text) if end < 0 else end
-    return f"{text[:end]}{newline}{line}{text[end:]}"
 
 
 def _as_scalar(item: str) -> str:

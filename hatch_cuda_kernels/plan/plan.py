@@ -1,4 +1,4 @@
-"""From a manifest to the ordered compile jobs: a pure function once the sources are read.
+"""From a manifest to the ordered compile jobs, a pure function once the sources are read, and the toolkit release.
 
 ``front_end: lto`` and ``ptx`` run NVRTC's front end once, at the lowest architecture. PTX cannot be made from PTX, nor
 LTO-IR from LTO-IR: a higher architecture that lists one of them is compiled by itself, for its real form too.
@@ -43,7 +43,6 @@ from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from typing import TypeAlias
 
     from hatch_cuda_kernels.arch import SmArch
@@ -52,8 +51,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.device_library import DeviceLibrary
     from hatch_cuda_kernels.execution_space import Declared, SourceSet
-    from hatch_cuda_kernels.image import Finisher, Kind
-    from hatch_cuda_kernels.includes import Project
+    from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
     from hatch_cuda_kernels.store import LaunchRule
 
@@ -381,7 +379,12 @@ def check_release(manifest: Manifest) -> list[str]:
     Raises ToolchainError if it is missing or of a wrong release, BuildError if it does not know an architecture.
     """
     if manifest.cuda is not None and bindings_major() != manifest.cuda[0]:
-        raise _wrong_bindings(manifest)
+        raise ToolchainError(
+            f"{manifest.path.name} asks for CUDA {version_text(manifest.release)}, the cuda-bindings found "
+            f"load the libraries of CUDA {bindings_major()}",
+            f'write "{own(build_extra(manifest.release[0]))}" into build-system.requires of pyproject.toml; without '
+            f"build isolation, {pip_install(*requirements(manifest))}",
+        )
     try:
         toolchain = find_toolchain()
     except ToolchainError as error:
@@ -408,29 +411,15 @@ def check_release(manifest: Manifest) -> list[str]:
 
 def requirements(manifest: Manifest) -> list[str]:
     """Return the requirements for the toolkit release that a manifest asks for, with what finishes its modules."""
-    from hatch_cuda_kernels.includes import Project  # only to say what to install
+    from hatch_cuda_kernels.compiler import read_recipe  # only to say what to install
+    from hatch_cuda_kernels.includes import Project
 
-    project = Project(manifest.root)
-    finishers = {_finisher(module, manifest.root, project) for module in manifest.modules}
+    project, finishers = Project(manifest.root), set()
+    for module in manifest.modules:
+        recipe, front_end = module.recipe, module.front_end
+        try:
+            route = route_of(recipe, front_end, read_recipe(recipe, manifest.root, project=project))
+        except InputError:  # which the plan reports
+            route = choose_route(module.options, front_end=front_end, linked=recipe.is_linked)
+        finishers.add(route.finisher)
     return release_requirements(manifest.release, finishers=finishers - {"nvrtc"})
-
-
-def _finisher(module: Module, root: Path, project: Project) -> Finisher:
-    """Return what finishes a module. For an unreadable source, which the plan reports, it is a guess by the options."""
-    from hatch_cuda_kernels.compiler import read_recipe  # as above
-
-    try:
-        sources = read_recipe(module.recipe, root, project=project)
-    except InputError:
-        return choose_route(module.options, front_end=module.front_end, linked=module.recipe.is_linked).finisher
-    return route_of(module.recipe, module.front_end, sources).finisher
-
-
-def _wrong_bindings(manifest: Manifest) -> ToolchainError:
-    major = manifest.release[0]
-    return ToolchainError(
-        f"{manifest.path.name} asks for CUDA {version_text(manifest.release)}, the cuda-bindings found "
-        f"load the libraries of CUDA {bindings_major()}",
-        f'write "{own(build_extra(major))}" into build-system.requires of pyproject.toml; without build isolation, '
-        f"{pip_install(*requirements(manifest))}",
-    )

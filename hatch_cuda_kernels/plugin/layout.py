@@ -333,24 +333,20 @@ def choose_package(selection: Selection, package: str | None) -> Package:
 
     Raises NotShippedError if the wheel has no module of it, InputError if several might be meant.
     """
-    path = _project_package(selection) if package is None else package.replace(".", "/")
+    path = None if package is None else package.replace(".", "/")
+    if package is None and (packages := selection.packages):
+        alike = sorted(filter(selection.is_project, packages), key=lambda one: plain(one) != plain(selection.project))
+        if len(packages) > 1 and not alike:
+            raise InputError(f"the wheel has the packages {', '.join(packages)}; {_NAME_IT}")
+        path = next(iter(alike), packages[0])
+        real = (os.path.realpath(selection.root / folder) for folder in selection.folders_of(path))
+        if not alike and any(selection.is_project(os.path.basename(folder)) for folder in real):  # noqa: PTH119
+            path = None  # it is called otherwise in the wheel
     modules = [] if path is None else modules_of(path, selection.modules)
     if path is None or not modules:
         raise NotShippedError(_why_missing(selection, path))
     first = min(modules, key=_rank)
     return Package(path, selection.folders_of(path), selection.modules[first], is_copied=first in selection.forced)
-
-
-def _project_package(selection: Selection) -> str | None:
-    packages = selection.packages
-    alike = sorted(filter(selection.is_project, packages), key=lambda path: plain(path) != plain(selection.project))
-    if len(packages) > 1 and not alike:
-        raise InputError(f"the wheel has the packages {', '.join(packages)}; {_NAME_IT}")
-    if alike or not packages:
-        return next(iter(alike), None)
-    [only] = packages
-    real = (os.path.realpath(selection.root / folder) for folder in selection.folders_of(only))
-    return None if any(selection.is_project(os.path.basename(folder)) for folder in real) else only  # noqa: PTH119
 
 
 def keep_store_out(config: Any, package: Package, stores: Iterable[str]) -> None:  # hatchling is untyped

@@ -174,20 +174,16 @@ def direct_reference() -> str:
 
 def reference_of(noted: dict[str, Any]) -> str:
     """Return the direct reference (PEP 440) for what ``direct_url.json`` says. Raises LookupError for other data."""
-    url = str(noted["url"])
-    vcs = noted.get("vcs_info")
+    url, vcs, folder = str(noted["url"]), noted.get("vcs_info"), noted.get("subdirectory")
     if vcs is not None:
-        revision = vcs.get("requested_revision") or vcs["commit_id"]
-        url = f"{vcs['vcs']}+{url}@{revision}"
-    folder = noted.get("subdirectory")
+        url = f"{vcs['vcs']}+{url}@{vcs.get('requested_revision') or vcs['commit_id']}"
     return f"{url}#subdirectory={folder}" if folder else url
 
 
 def documentation(page: str, section: str = "") -> str:
     """Return where you can read a page such as ``reference/cli``: on the project's site, or in the source folder."""
     anchor = f"#{section}" if section else ""
-    site = project_url("documentation").rstrip("/")
-    if site:
+    if site := project_url("documentation").rstrip("/"):
         return f"{site}/{page}.html{anchor}"
     from urllib.parse import urlsplit  # most processes name no page
     from urllib.request import url2pathname
