@@ -16,28 +16,28 @@ ARCHITECTURE = ROOT.parent / "docs/explanation/architecture.md"
 
 #: What both ways use, lowest first, and what each does. A file is named where it is no leaf.
 SHARED = (
-    {"leaves": "the words of every part: architectures, options, names, digests, errors, the driver"},
-    {"cache": "keeps images by key, and knows no compiler"},
+    {"leaves": "what every part uses: architectures, options, names, digests, errors, the driver"},
+    {"cache": "keeps images by key, and knows nothing of compilers"},
     {"cpp": "reads C++, and knows nothing of projects and compilers"},
-    {"libraries": "knows the names of libraries, as data"},
-    {"includes": "follows what a source includes into the closure that is compiled"},
-    {"compiler/binary": "reads what compilers write, which names the sources"},
-    {"execution_space": "cuts what is for the host only out of a closure, and reads what it declares"},
+    {"libraries": "lists the names of libraries"},
+    {"includes": "finds the headers of a source: the closure that is compiled"},
+    {"compiler/binary": "reads CUBINs, PTX, logs and mangled names"},
+    {"execution_space": "cuts host code out of a closure, and finds the kernels that it declares"},
     {"compiler/toolchain": "finds the compilers and headers that are installed"},
-    {"compiler": "makes a job of a closure and runs it with a toolchain"},
+    {"compiler": "makes a job of a closure, and runs it with a toolchain"},
     {"store": "lays compiled images out as files, and reads them again"},
 )
 #: From a manifest to a wheel. Folders of one step do not import each other.
 BUILD = (
-    {"manifest": "reads which modules a store holds and what it promises"},
-    {"plan": "makes jobs of a manifest"},
+    {"manifest": "reads `kernels.yaml`: modules, options and promises"},
+    {"plan": "makes the jobs of a manifest"},
     {"pool": "runs a plan's jobs, and caches their results"},
-    {"port": "brings existing sources to a form that a build takes"},
-    {"stubs.py": "tells type checkers what the kernels of a manifest take"},
-    {"build.py": "goes the way from manifest to store in one call"},
+    {"port": "guards host code in existing sources, and drafts their manifest"},
+    {"stubs.py": "writes the stub of a manifest's kernels, for type checkers"},
+    {"build.py": "builds a store from a manifest in one call"},
     {
         "promote.py": "adds to a manifest what was compiled at run time",
-        "verify": "proves that a store is what it says and promises",
+        "verify": "checks a store against its own records and promises",
     },
     {"report": "shows what a store holds and what it costs"},
     {
@@ -49,20 +49,20 @@ BUILD = (
 RUN = (
     {
         "runtime/ladder": "finds an image, in the store, in the cache or by compiling",
-        "runtime/launch": "passes arguments to a kernel",
+        "runtime/launch": "packs arguments, and launches a kernel",
     },
-    {"runtime": "loads what the ladder finds as kernels to launch"},
-    {"operators": "offers kernels to frameworks, as operators"},
+    {"runtime": "loads the images that the ladder finds, as kernels"},
+    {"operators": "makes operators of kernels, for torch and JAX"},
     {
-        "load.py": "has the store that users open: all of this in one object",
-        "standalone.py": "does the same for source text that is in no store",
+        "load.py": "has the store that users open",
+        "standalone.py": "compiles source text without a store",
     },
 )
 #: Above both.
 TOP = (
     {"doctor": "asks every part whether it would work"},
     {"cli": "has a command for each part"},
-    {"__init__.py": "offers the public names of all"},
+    {"__init__.py": "exports the public names"},
 )
 #: The files of the package's own folder that are part of something named above.
 FILES = {"hooks.py": "plugin", "__main__.py": "cli"}
