@@ -173,21 +173,14 @@ def build_kernels(
     Raises InputError if the folder does not exist, and what ``build_store`` raises; in setup.py, the error is also one
     of setuptools, which shows it without a traceback.
     """
+    folder = Path(package).absolute()
     try:
-        return _build_into(manifest, Path(package).absolute(), jobs, executor, editable=editable)
+        if not folder.is_dir():
+            raise InputError(f"the package folder {folder} does not exist; build the package's modules first")
+        loaded, out, progress = load_manifest(manifest), folder / STORE_FOLDER, open_progress()
+        return build_store(loaded, out, executor=executor, workers=jobs, progress=progress, editable=editable)
     except HatchCudaKernelsError as error:
         raise _as_setuptools(error) from None
-
-
-def _build_into(
-    manifest: Path | str, folder: Path, jobs: int | None, executor: Executor | str | None, *, editable: bool
-) -> BuildReport:
-    if not folder.is_dir():
-        raise InputError(f"the package folder {folder} does not exist; build the package's modules first")
-    loaded = load_manifest(manifest)
-    return build_store(
-        loaded, folder / STORE_FOLDER, executor=executor, workers=jobs, progress=open_progress(), editable=editable
-    )
 
 
 def _as_setuptools(error: HatchCudaKernelsError) -> HatchCudaKernelsError:

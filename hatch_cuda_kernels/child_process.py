@@ -13,9 +13,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from hatch_cuda_kernels.threads import interruptible, start_daemon
 
@@ -165,14 +164,19 @@ def serve(temporary: str) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     calls: SimpleQueue[Call] = SimpleQueue()
-    start_daemon(partial(_answer, calls, answers))  # with the same stack as for compiles elsewhere
+
+    def answer() -> None:
+        while True:
+            function, args, kwargs = calls.get()
+            try:
+                outcome = True, function(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - raised again on the other side
+                outcome = False, error
+            pickle.dump(outcome, answers)
+            answers.flush()
+
+    start_daemon(answer)  # with the same stack as for compiles elsewhere
     _receive(calls, temporary)
-
-
-def _answer(calls: SimpleQueue[Call], answers: BinaryIO) -> None:
-    while True:
-        pickle.dump(_outcome(*calls.get()), answers)
-        answers.flush()
 
 
 def _receive(calls: SimpleQueue[Call], temporary: str) -> None:
@@ -189,10 +193,3 @@ def _receive(calls: SimpleQueue[Call], temporary: str) -> None:
         if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
-
-
-def _outcome(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
-    try:
-        return True, fn(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - raised again on the other side
-        return False, error

@@ -184,7 +184,7 @@ class LaunchError(HatchCudaKernelsError):
 
 
 class ReentryError(LaunchError):
-    """A kernel was asked for by its own loading: by a logging handler or a finaliser that ran meanwhile."""
+    """A kernel was requested while it was loading: by a logging handler or a finaliser that ran meanwhile."""
 
 
 class ArgumentError(LaunchError, TypeError):
@@ -222,7 +222,7 @@ def refuse_reentry(work: Hashable, what: str) -> Iterator[None]:
     """Do ``work`` in the body. Raises ReentryError if the caller is part of the same work: it would wait for itself."""
     under_way = _UNDER_WAY.get()
     if work in under_way:
-        message = "asked for by its own loading; a logging handler or a finaliser that runs meanwhile must not use it"
+        message = "requested while it was loading; do not use it in a logging handler or a finaliser that may run then"
         raise ReentryError(f"{what} was {message}")
     token = _UNDER_WAY.set(under_way | {work})
     try:

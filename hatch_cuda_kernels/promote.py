@@ -162,7 +162,7 @@ class _Draft:
         if self._has(module, instance):
             return
         if entry != module:
-            reason = f"the lists of {entry!r} are for all its modules; give it a source and an entry apart"
+            reason = f"the lists of {entry!r} are for all its modules; give it its own source and entry"
             self.refused.append(f"modules.{module}: {instance}: {reason}")
         else:
             self._list(("modules", module, "instances"), instance, after=self._source_key(module))

@@ -326,7 +326,7 @@ def _headers(headers: object) -> dict[str, str]:
     if headers is None:
         return {}
     if not isinstance(headers, Mapping) or not all(isinstance(name, str) for name in headers):
-        message = f"headers takes a dict of texts by the names they are included under, not {headers!r}"
+        message = f"headers takes a dict from include name to text, not {headers!r}"
         raise TypeError(message)
     return {name: _text(f"headers[{name!r}]", text) for name, text in headers.items()}
 
@@ -338,5 +338,5 @@ def _root(root: object) -> Path | None:
         message = f"root takes the path of a folder, not {root!r}"
         raise TypeError(message)
     if not Path(root).is_dir():
-        raise InputError(f"root: there is no folder {root}")
+        raise InputError(f"root: the folder {root} does not exist")
     return Path(root)

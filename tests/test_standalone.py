@@ -153,7 +153,7 @@ NEITHER = r"'sm_90', a compute capability such as \(9, 0\), or an SmArch, not"
             "options: define takes a dict of macros and their texts, or pairs of these, not 'N'",
         ),
         ({"names": [b"k"]}, r"names takes name expressions such as \['twice<float>'\], not \[b'k'\]"),
-        ({"headers": ["a.h"]}, "headers takes a dict of texts by the names they are included under"),
+        ({"headers": ["a.h"]}, "headers takes a dict from include name to text"),
         ({"headers": {"a.h": 1}}, r"headers\['a.h'\] takes C\+\+ text, as str or bytes, not 1"),
         ({"root": 1}, "root takes the path of a folder, not 1"),
     ],
@@ -170,7 +170,7 @@ def test_arguments_of_other_types_are_told_what_is_taken(settings, message):
     [
         ({"source": b"\xff"}, "source is not UTF-8"),
         ({"source": "\ud800"}, "source is not UTF-8"),
-        ({"root": "/nowhere/at/all"}, "root: there is no folder /nowhere/at/all"),
+        ({"root": "/nowhere/at/all"}, "root: the folder /nowhere/at/all"),
         ({"kind": "fatbin"}, "kind is 'cubin' or 'ptx' without the option lto, not 'fatbin'"),
         ({"kind": "ltoir"}, "kind is 'cubin' or 'ptx' without the option lto, not 'ltoir'"),
         ({"arch": "sm90"}, r"unknown architecture 'sm90'; NVRTC \d+\.\d+\.\d+ knows sm_[57][05], .*sm_90, "),

@@ -50,7 +50,10 @@ def export_bundle(cache: DiskCache, path: Path, keys: Container[str] | None = No
                 if keys is not None and entry.key not in keys:
                     continue
                 for name, data in sorted(entry.files().items()):
-                    archive.writestr(_member(f"{entry.key}/{name}"), data)
+                    member = zipfile.ZipInfo(f"{entry.key}/{name}", _EPOCH)
+                    member.create_system = _UNIX  # or bundles of different hosts would differ
+                    member.external_attr = _MODE << 16
+                    archive.writestr(member, data)
                 count += 1
         staged.replace(path)
     except OSError as error:
@@ -83,13 +86,6 @@ def import_bundle(cache: DiskCache, path: Path) -> int:
     return len(entries)
 
 
-def _member(name: str) -> zipfile.ZipInfo:
-    member = zipfile.ZipInfo(name, _EPOCH)
-    member.create_system = _UNIX  # or bundles of different hosts would differ
-    member.external_attr = _MODE << 16
-    return member
-
-
 def _open(path: Path) -> BinaryIO:
     """Open a regular file. Raises OSError, also for a pipe, which might never have anything to read."""
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115 - the caller closes it
@@ -105,29 +101,23 @@ def _read(archive: zipfile.ZipFile, path: Path, room: int) -> list[Entry]:
     for info in archive.infolist():
         match = _MEMBER.fullmatch(info.filename)
         room -= info.file_size
-        if match is None or not _is_plain(info) or room < 0 or match[2] in members.get(match[1], {}):
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        stored = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & _ENCRYPTED
+        plain = stored and kind in {0, stat.S_IFREG}
+        if match is None or not plain or room < 0 or match[2] in members.get(match[1], {}):
             raise InputError(f"{path}: {info.filename[:_MOST_SHOWN]!r} does not belong in a bundle; nothing was taken")
         members.setdefault(match[1], {})[match[2]] = info
     return [_read_entry(archive, key, files, path) for key, files in sorted(members.items())]
 
 
-def _is_plain(info: zipfile.ZipInfo) -> bool:
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    return kind in {0, stat.S_IFREG} and info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & _ENCRYPTED
-
-
 def _read_entry(archive: zipfile.ZipFile, key: str, files: dict[str, zipfile.ZipInfo], path: Path) -> Entry:
     try:
-        return _entry(key, {name: archive.read(info) for name, info in files.items()})
+        data = parse_description(archive.read(files[ENTRY_FILE]), key)
+        if data is None:
+            raise BadEntryError(f"its schema is not {ENTRY_SCHEMA}")
+        if files.keys() != {ENTRY_FILE, data["file"]}:
+            raise BadEntryError("it is not one image with its description")
+        return Entry.from_json(data, archive.read(files[data["file"]]))
     except _BROKEN as error:
         why = str(error)[:_MOST_SHOWN]  # zipfile repeats what it found, however long
         raise InputError(f"{path}: entry {key[:12]} is damaged ({why}); nothing was taken") from error
-
-
-def _entry(key: str, files: dict[str, bytes]) -> Entry:
-    data = parse_description(files[ENTRY_FILE], key)
-    if data is None:
-        raise BadEntryError(f"it is of another schema than {ENTRY_SCHEMA}")
-    if files.keys() != {ENTRY_FILE, data["file"]}:
-        raise BadEntryError("not one image and its description")
-    return Entry.from_json(data, files[data["file"]])

@@ -283,12 +283,19 @@ def read_entry(place: Folder, name: str, key: str, *, use: bool = False) -> Entr
     try:
         with place.folder(name) as folder:
             data = parse_description(folder.read(ENTRY_FILE, _MOST_TEXT), key)
-            entry = Entry.from_json(data, _read_image(folder, data)) if data is not None else None
-            if entry is not None and use:
-                _renew(folder)
+            if data is None:
+                return None
+            try:
+                entry = Entry.from_json(data, folder.read(data["file"], data["bytes"]))
+            except FileNotFoundError as error:
+                raise BadEntryError("the image is missing") from error
+            # A use is the description's modification time, which nothing else changes; never atime, which lies.
+            with contextlib.suppress(OSError):  # a read-only file system keeps no record
+                if use and abs(time.time() - folder.status(ENTRY_FILE).st_mtime) > _USED_SECONDS:
+                    folder.touch(ENTRY_FILE)
+            return entry
     except DistrustedError as error:
         raise BadEntryError(str(error)) from error
-    return entry
 
 
 def has_entry(prefix: Folder, key: str) -> bool:
@@ -303,20 +310,6 @@ def last_use(prefix: Folder, key: str) -> float:
     with contextlib.suppress(OSError), prefix.folder(key) as folder:
         return folder.status(ENTRY_FILE).st_mtime
     return 0.0
-
-
-def _read_image(folder: Folder, data: dict[str, Any]) -> bytes:
-    try:
-        return folder.read(data["file"], data["bytes"])
-    except FileNotFoundError as error:
-        raise BadEntryError("the image is missing") from error
-
-
-def _renew(folder: Folder) -> None:
-    """Record a use as the description's modification time, which nothing else changes; never atime, which lies."""
-    with contextlib.suppress(OSError):  # a read-only file system keeps no record
-        if abs(time.time() - folder.status(ENTRY_FILE).st_mtime) > _USED_SECONDS:
-            folder.touch(ENTRY_FILE)
 
 
 def _stored(prefix: Folder, key: str) -> StoredEntry | None:

@@ -297,7 +297,7 @@ def _look_up(folder: str, step: str, owners: Collection[int] | None) -> os.stat_
     mode = os.lstat(folder).st_mode
     everybody = mode & stat.S_IWOTH
     if everybody and not mode & stat.S_ISVTX:
-        raise DistrustedError(f"everybody can write to {folder}, and so replace {step}; chmod o-w it, or {_OVERRULE}")
+        raise DistrustedError(f"everyone can write to {folder}, and so replace {step}; chmod o-w it, or {_OVERRULE}")
     found = os.lstat(step)
     if everybody and owners is not None and found.st_uid not in owners:
         raise DistrustedError(f"{step} belongs to another user (uid {found.st_uid}); {_OVERRULE}")

@@ -171,7 +171,10 @@ def find_operator_kernel(
     signature = Signature(name, line.params, line.types, line.names) if listed else launches_of(get()).signature
     rules = map(LaunchRule.from_json, reader.module(line.module).launch)
     rule = None if "grid" in sizes else find_rule(rules, name)
-    parameters = _named(name, signature, rule)
+    if not all(parameter.type for parameter in signature.parameters):
+        message = f"the store does not record the C++ types of {name}, which say what it writes to"
+        raise InputError(f"{message}; build it with this version of hatch-cuda-kernels")
+    parameters = named_parameters(signature.parameters, rule)
     return OperatorKernel(
         name,
         parameters,
@@ -181,12 +184,3 @@ def find_operator_kernel(
         ModuleSource(reader, line.module).scope,
         (reader.label, line.module, line.key, policy, *(unit.sha256 for unit in reader.module(line.module).units)),
     )
-
-
-def _named(kernel: str, signature: Signature, rule: LaunchRule | None) -> tuple[Parameter, ...]:
-    """Return the parameters with names. Raises InputError if the store does not record their types."""
-    parameters = signature.parameters
-    if not all(parameter.type for parameter in parameters):
-        message = f"the store does not record the C++ types of {kernel}, which say what it writes to"
-        raise InputError(f"{message}; build it with this version of hatch-cuda-kernels")
-    return named_parameters(parameters, rule)

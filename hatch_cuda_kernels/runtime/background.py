@@ -37,6 +37,7 @@ class WarmUp(NamedTuple):
 
 #: Modules and architectures that this process compiles exactly.
 _STARTED: Final[set[tuple[str, SmArch]]] = set()
+_NOT_COMPILED: Final = "the exact image could not be compiled in the background: %s"
 #: Compiles for the next process.
 _FOR_NEXT: Final[list[Future[None]]] = []
 
@@ -94,7 +95,7 @@ def tier_up(request: Request) -> None:
             _STARTED.add((request.source.scope, arch))  # one compile serves every kernel of the module
             _FOR_NEXT.append(background_threads().submit(_quietly, candidate.get))
         elif candidate.damage is not None:
-            _tell_failure(candidate.damage)
+            LOGGER.info(_NOT_COMPILED, candidate.damage)
 
 
 @atexit.register
@@ -113,11 +114,7 @@ def _quietly(compile_exact: Callable[[], object]) -> None:
     try:
         compile_exact()
     except Exception as error:  # noqa: BLE001 - nobody waits for it, and the kernel in use works
-        _tell_failure(error)
-
-
-def _tell_failure(error: Exception) -> None:
-    LOGGER.info("the exact image could not be compiled in the background: %s", error)
+        LOGGER.info(_NOT_COMPILED, error)
 
 
 def _show(done: int, total: int, name: str) -> None:

@@ -38,9 +38,9 @@ def test_a_parent_that_everybody_can_write_to(parent):
     """
     parent.chmod(0o777)
     told, site = refusal(parent / "inner" / "cache")
-    assert f"everybody can write to {parent}, and so replace {parent / 'inner'}; chmod o-w it" in told
+    assert f"everyone can write to {parent}, and so replace {parent / 'inner'}; chmod o-w it" in told
     assert site is None
-    with pytest.warns(RuntimeWarning, match="everybody can write to"):
+    with pytest.warns(RuntimeWarning, match="everyone can write to"):
         assert not reopen(parent / "new" / "cache").put(entry_of(0))
     assert not (parent / "new").exists()
     parent.chmod(0o755)
@@ -87,7 +87,7 @@ def test_a_link_through_a_folder_that_everybody_can_write_to(parent, tmp_path):
     """Each folder that a link leads through is looked at, not only those in the name."""
     (tmp_path / "link").symlink_to("parent/inner")
     parent.chmod(0o777)
-    assert "everybody can write to" in refusal(tmp_path / "link" / "cache")[0]
+    assert "everyone can write to" in refusal(tmp_path / "link" / "cache")[0]
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(parent / "over")
     (parent / "over").symlink_to(tmp_path / "elsewhere")
@@ -134,4 +134,4 @@ def test_a_relative_way(parent, monkeypatch):
     monkeypatch.chdir(parent)
     assert refusal(Path("inner", "cache")) == ("", entry_of(0))
     parent.chmod(0o777)
-    assert "everybody can write to" in refusal(Path("inner", "..", "inner", "cache"))[0]
+    assert "everyone can write to" in refusal(Path("inner", "..", "inner", "cache"))[0]

@@ -66,7 +66,7 @@ def test_a_handler_that_asks_for_the_kernel_being_compiled(store, asking, option
     handler = asking(lambda: store.get_kernel("saxpy", **options))
     assert store.get_kernel("saxpy").image.origin == "jitted"
     assert isinstance(handler.answers[0], ReentryError)
-    assert "was asked for by its own loading" in str(handler.answers[0])
+    assert "was requested while it was loading" in str(handler.answers[0])
 
 
 @pytest.mark.slow

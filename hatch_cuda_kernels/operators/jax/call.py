@@ -252,7 +252,10 @@ class JaxCall:
         self._kernel, self._vmap = kernel, vmap
         self._outputs = outputs = Outputs.declare(kernel, out, aliases)
         taken = {parameter.name for parameter in (*outputs.division.arrays, *outputs.division.numbers)}
-        registered = _register(kernel, outputs.passing(kernel), target or CudaTarget(kernel.get_kernel))
+        passing, types = outputs.passing(kernel), (parameter.type for parameter in kernel.parameters)
+        facts = "\0".join((_VERSION, *kernel.identity, *types, repr(passing)))
+        name = f"hatch_cuda_kernels.{base_name(kernel.name)}.{sha256(facts.encode()).hexdigest()[:16]}"
+        registered = register(name, kernel.scope, passing, target or CudaTarget(kernel.get_kernel))
         self._target = registered.handler.target
         self.target_name = registered.name
         """The name that XLA calls it by."""
@@ -275,7 +278,10 @@ class JaxCall:
         arguments that do not fit the signature, LaunchError for a bad grid or block, and what ``Store.get_kernel``
         raises; what fails at execution is an error of JAX.
         """
-        given = self._bound(args, named)
+        try:
+            given = self.__signature__.bind(*args, **named).arguments
+        except TypeError as error:
+            raise ArgumentError(f"{self._kernel.name}{self.__signature__}: {error}") from None
         packed = self._packed(given)
         arrays = [self._array(index, given) for index in range(len(self._outputs.division.arrays))]
         known = given | {
@@ -288,12 +294,6 @@ class JaxCall:
         self._target.prepare()
         results = self._batched(constants, avals, ())(*arrays)
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            return self.__signature__.bind(*args, **named).arguments
-        except TypeError as error:
-            raise ArgumentError(f"{self._kernel.name}{self.__signature__}: {error}") from None
 
     def _array(self, index: int, given: Mapping[str, Any]) -> jax.Array:
         """Return the argument for a pointer. Raises ArgumentError unless it is an array of a dtype that fits."""
@@ -351,13 +351,6 @@ class JaxCall:
         mapped.def_vmap(rule)
         batched: Callable[..., list[jax.Array]] = mapped
         return batched
-
-
-def _register(kernel: OperatorKernel, passing: Passing, target: LaunchTarget) -> Registered:
-    types = (parameter.type for parameter in kernel.parameters)
-    facts = "\0".join((_VERSION, *kernel.identity, *types, repr(passing)))
-    name = f"hatch_cuda_kernels.{base_name(kernel.name)}.{sha256(facts.encode()).hexdigest()[:16]}"
-    return register(name, kernel.scope, passing, target)
 
 
 def _with_axis(kernel: str, shape: Shape, axis: Vmap, size: int) -> Shape:

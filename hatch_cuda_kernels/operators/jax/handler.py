@@ -434,7 +434,7 @@ class Handler:
         """Return a call's text. Raises LaunchError for a call that was not made by this package."""
         given = frame.args.size, frame.rets.size, frame.attributes.size, frame.stage
         if given != (self._passing.args, self._passing.rets, 1, EXECUTE):
-            raise LaunchError("this FFI target was called with other arguments than it is registered for")
+            raise LaunchError("this FFI target was called with arguments that it is not registered for")
         (span,) = WORD.unpack_from(MEMORY, frame.attributes.attributes)
         start, size = SPAN.unpack_from(MEMORY, span)
         text: bytes = MEMORY[start : start + size]

@@ -150,7 +150,7 @@ def register(namespace: str, definition: Definition, device_key: str) -> Any:
         known = _REGISTERED.get(name)
         if known is not None and known.definition.store != definition.store:
             owner = known.definition.store
-            raise InputError(f"the operator {name} is that of another store, {owner}; choose another namespace")
+            raise InputError(f"the operator {name} belongs to another store, {owner}; choose another namespace")
         if known is None or known.definition.identity != definition.identity:
             if known is not None:
                 del _REGISTERED[name]
@@ -346,9 +346,7 @@ class _Registry:
         kernels = tuple((choice.kernel.name, choice.kernel.module, choice.dtypes) for choice in found.choices)
         self._launches[name] = launch
         self._kernels[name] = schema, kernels, name in self._strided
-        self._register(
-            Definition(name, schema, found.arguments, launch.run, launch.fake, None, self._store, self._kernels[name])
-        )
+        self._register(name, schema, found.arguments, launch.run, launch.fake, None, self._store, self._kernels[name])
 
     def add_functional(self, name: str) -> None:
         """Register the out-of-place operator if the options ask for one. Raises InputError for a misfit."""
@@ -360,21 +358,19 @@ class _Registry:
             return
         function = Functional(self._launches[name], like)
         schema = schema_text(function.name, function.arguments, len(function.outputs))
-        gradient = None if backward is None else Gradient.make(function, self._operation(backward))
+        if isinstance(backward, str):
+            check_names("backward", [backward], self._launches, {})
+            operation = Operation(self.operators[backward], self._launches[backward].arguments)
+            gradient: Gradient | None = Gradient.make(function, operation)
+        else:
+            gradient = None if backward is None else Gradient.make(function, backward)
         identity = schema, self._kernels[name], tuple(like.items()), backward
         self._register(
-            Definition(
-                function.name, schema, function.arguments, function.run, function.fake, gradient, self._store, identity
-            )
+            function.name, schema, function.arguments, function.run, function.fake, gradient, self._store, identity
         )
 
-    def _operation(self, backward: Any) -> Any:
-        if not isinstance(backward, str):
-            return backward
-        check_names("backward", [backward], self._launches, {})
-        return Operation(self.operators[backward], self._launches[backward].arguments)
-
-    def _register(self, definition: Definition) -> None:
+    def _register(self, *fields: Any) -> None:
+        definition = Definition(*fields)
         self.operators[definition.name] = register(self._namespace, definition, self._device_key)
 
 

@@ -91,9 +91,19 @@ def arguments_of(parameters: Iterable[Parameter], optional: Collection[str]) -> 
 
     Tensors named in ``optional`` may be None. A name that torch cannot take ends with an underscore.
     """
-    arguments = tuple(_argument(parameter, optional) for parameter in parameters)
-    taken = {argument.name for argument in arguments}
-    arguments = tuple(argument._replace(name=_free(argument.name, taken)) for argument in arguments)
+    kinds = [(parameter, _kind(parameter)) for parameter in parameters]
+    taken = {parameter.name for parameter, _ in kinds}
+    arguments = tuple(
+        Argument(
+            _free(parameter.name, taken),
+            kind,
+            str(parameter),
+            parameter.dtypes if kind == "Tensor" else (),
+            is_written=kind == "Tensor" and not parameter.is_const,
+            is_optional=kind == "Tensor" and parameter.name in optional,
+        )
+        for parameter, kind in kinds
+    )
     if not any(argument.is_tensor for argument in arguments):
         raise ValueError("it takes no tensor, and torch takes an operator's device from its tensors")
     return arguments
@@ -106,14 +116,6 @@ def _free(name: str, others: Collection[str]) -> str:
     while (name := f"{name}_") in others:
         pass
     return name
-
-
-def _argument(parameter: Parameter, optional: Collection[str]) -> Argument:
-    kind = _kind(parameter)
-    if kind != "Tensor":
-        return Argument(parameter.name, kind, str(parameter))
-    written = not parameter.is_const
-    return Argument(parameter.name, kind, str(parameter), parameter.dtypes, written, parameter.name in optional)
 
 
 def _kind(parameter: Parameter) -> str:

@@ -223,14 +223,12 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
         fixes.append(f"install a compiler for run time: {pip_install(own('jit'))}")
     if any("written as PTX ISA" in reason for reason in reasons):
         fixes.append("install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)")
-    return (*fixes, _build_fix(request))
-
-
-def _build_fix(request: Request) -> str:
     if not request.listed:
-        return f"list {request.kernel.name} under instances in the package's kernels.yaml and build it again"
-    if request.source.stale:
+        fixes.append(f"list {request.kernel.name} under instances in the package's kernels.yaml and build it again")
+    elif request.source.stale:
         from hatch_cuda_kernels.compiler.toolchain import editable_install  # only for the error
 
-        return f"install the package again: {editable_install(request.source.root)}"
-    return f"build the package with {request.arch} among its arches"
+        fixes.append(f"install the package again: {editable_install(request.source.root)}")
+    else:
+        fixes.append(f"build the package with {request.arch} among its arches")
+    return tuple(fixes)

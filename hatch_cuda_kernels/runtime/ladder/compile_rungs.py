@@ -13,6 +13,7 @@ import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
@@ -207,7 +208,10 @@ class _Finish(NamedTuple):
         elif refusal is not None:
             yield Candidate("jitted", self.arch, "cubin", accepted=False, reason=refusal)
         else:
-            yield from map(self._candidate, _tools(self.record))
+            for tool in _tools(self.record):
+                made = f"{self.record.arch} {self.record.kind} finished by {tool.name}{self._slower(tool.finisher)}"
+                get = partial(get_or_make_image, self.request, self._key(tool.finisher), partial(self._entry, tool))
+                yield Candidate("jitted", self.arch, "cubin", tool.refusal is None, tool.refusal or made, get)
 
     def _recorded(self) -> Candidate | None:
         """Return the CUBIN that an earlier process made, or None; ptxas's comes before nvJitLink's."""
@@ -225,20 +229,11 @@ class _Finish(NamedTuple):
         unknown = record.kind != "ptx" or isa_refusal(record.ptx_isa, request.driver, "the driver") is not None
         return None if unknown or request.refused(record.sha256) else "the driver assembles this PTX itself"
 
-    def _candidate(self, tool: _Tool) -> Candidate:
-        made = f"{self.record.arch} {self.record.kind} finished by {tool.name}{self._slower(tool.finisher)}"
-        return Candidate(
-            "jitted", self.arch, "cubin", tool.refusal is None, tool.refusal or made, partial(self._image, tool)
-        )
-
     def _slower(self, finisher: Finisher) -> str:
         return _SLOWER if (self.record.kind, finisher) == ("ptx", "nvjitlink") else ""
 
     def _key(self, finisher: Finisher) -> str:
         return self.request.source.finished_key(self.record, self.arch, finisher)
-
-    def _image(self, tool: _Tool) -> Image:
-        return get_or_make_image(self.request, self._key(tool.finisher), partial(self._entry, tool))
 
     def _entry(self, tool: _Tool, notice: Notice) -> Entry:
         start = time.perf_counter()
@@ -295,7 +290,11 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
 def _tools(record: ImageRecord) -> Iterator[_Tool]:
     """Yield the tools that can finish an image, best first: a ptxas that can read it, then nvJitLink."""
     if record.kind == "ptx":
-        yield from _assemblers(record.ptx_isa)
+        from hatch_cuda_kernels.compiler.toolchain import installed_ptxas  # runs programs
+
+        fits = (found for found in installed_ptxas() if not isa_refusal(record.ptx_isa, release_of(found.version), ""))
+        for found in islice(fits, 1):
+            yield _Tool("ptxas", found.version, f"ptxas {found.version}", path=found.path)
     from hatch_cuda_kernels.compiler.toolchain import nvjitlink_version  # a large library
 
     try:
@@ -305,12 +304,3 @@ def _tools(record: ImageRecord) -> Iterator[_Tool]:
         return
     version = version_text(release)
     yield _Tool("nvjitlink", version, "nvJitLink", isa_refusal(record.ptx_isa, release, f"nvJitLink {version}"))
-
-
-def _assemblers(isa: tuple[int, int]) -> Iterator[_Tool]:
-    from hatch_cuda_kernels.compiler.toolchain import installed_ptxas  # runs programs
-
-    for found in installed_ptxas():
-        if isa_refusal(isa, release_of(found.version), "ptxas") is None:
-            yield _Tool("ptxas", found.version, f"ptxas {found.version}", path=found.path)
-            return

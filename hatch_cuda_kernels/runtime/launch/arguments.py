@@ -6,7 +6,6 @@ again, for the message. Layout: CUDA C++ Programming Guide, "Driver API, kernel 
 
 from __future__ import annotations
 
-import re
 import struct
 from functools import lru_cache
 from numbers import Integral
@@ -32,24 +31,24 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.values import Found, Reader
 
 _WORD: Final = "64-bit integer, pointer or array"
-#: struct code, size and description, by PTX type.
-_SCALARS: Final[dict[str, tuple[str, int, str]]] = {
-    "u8": ("B", 1, "8-bit integer or bool"),
-    "s8": ("b", 1, "8-bit integer"),
-    "b8": ("B", 1, "8-bit value"),
-    "u16": ("H", 2, "16-bit integer"),
-    "s16": ("h", 2, "16-bit integer"),
-    "b16": ("H", 2, "16-bit value"),
-    "f16": ("e", 2, "half"),
-    "u32": ("I", 4, "32-bit integer"),
-    "s32": ("i", 4, "32-bit integer"),
-    "b32": ("I", 4, "32-bit value"),
-    "u64": ("Q", 8, _WORD),
-    "s64": ("q", 8, "64-bit integer"),
-    "b64": ("Q", 8, _WORD),
-    "ptr": ("Q", 8, "pointer or array"),
-    "f32": ("f", 4, "float"),
-    "f64": ("d", 8, "double"),
+#: struct code and description, by PTX type.
+_SCALARS: Final[dict[str, tuple[str, str]]] = {
+    "u8": ("B", "8-bit integer or bool"),
+    "s8": ("b", "8-bit integer"),
+    "b8": ("B", "8-bit value"),
+    "u16": ("H", "16-bit integer"),
+    "s16": ("h", "16-bit integer"),
+    "b16": ("H", "16-bit value"),
+    "f16": ("e", "half"),
+    "u32": ("I", "32-bit integer"),
+    "s32": ("i", "32-bit integer"),
+    "b32": ("I", "32-bit value"),
+    "u64": ("Q", _WORD),
+    "s64": ("q", "64-bit integer"),
+    "b64": ("Q", _WORD),
+    "ptr": ("Q", "pointer or array"),
+    "f32": ("f", "float"),
+    "f64": ("d", "double"),
 }
 #: struct code of a vector's lanes.
 _LANES: Final = {
@@ -58,8 +57,6 @@ _LANES: Final = {
 }  # fmt: skip
 #: Kinds of parameters that are remembered; few programs have more.
 _MOST_PACKINGS: Final = 1024
-#: A kernel takes at most 32,764 bytes of parameters.
-_STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
 
 
 class Packing(NamedTuple):
@@ -97,8 +94,11 @@ class Packing(NamedTuple):
     @property
     def reader(self) -> Reader:
         """What turns an argument for this parameter into a value for struct, or raises."""
+        if self.special in PACKERS:
+            return small_float_reader(self.size, PACKERS[self.special])
         if self.is_struct:
-            return self._struct_reader()
+            lanes = struct.Struct(f"<{self.special}")
+            return vector_reader(lanes) if self.special else _by_value_reader(self.size)
         if self.is_float:
             return read_float
         if self.code == "?":
@@ -106,12 +106,6 @@ class Packing(NamedTuple):
         if self.may_be_pointer:
             return _read_word if self.words == _WORD else address_reader(self.element)
         return integer_reader(8 * self.size, signed=self.is_signed)
-
-    def _struct_reader(self) -> Reader:
-        pack = PACKERS.get(self.special)
-        if pack is not None:
-            return small_float_reader(self.size, pack)
-        return vector_reader(struct.Struct(f"<{self.special}")) if self.special else _by_value_reader(self.size)
 
 
 @lru_cache(_MOST_PACKINGS)
@@ -121,16 +115,15 @@ def packing_of(kind: str, type_: str) -> Packing | None:
     An index may lack the C++ type. Then a pointer may look like an integer, and signs do not show.
     """
     parameter = Parameter(kind, type_)
-    match = _STRUCT.fullmatch(kind)
-    if match:
-        size = int(match[1])
+    size, alignment = parameter.size, parameter.align
+    if "[" in kind and alignment:
         special = type_ if type_ in PACKERS else _lanes(type_, size)
-        return Packing(f"{size}s", size, int(match[2]), f"struct of {size} bytes", False, special=special)
+        return Packing(f"{size}s", size, alignment, f"struct of {size} bytes", False, special=special)
     if kind not in _SCALARS:
         return None
-    code, size, words = _SCALARS[kind]
+    code, words = _SCALARS[kind]
     if parameter.is_pointer:
-        return Packing(code, size, size, _SCALARS["ptr"][2], True, Element.of(parameter))
+        return Packing(code, size, size, _SCALARS["ptr"][1], True, Element.of(parameter))
     if type_ == "bool":
         return Packing("?", size, size, words, False)
     signed = parameter.is_signed if type_ else kind.startswith("s") or None
@@ -164,7 +157,7 @@ def _by_value_reader(size: int) -> Reader:
 
     def read(arg: Any, ordinal: int, found: Found) -> bytes:
         if arg.__class__ is TensorMap and read_address(arg.array, ordinal, found) != arg.address:
-            raise UnusableError("the array has other memory since the tensor map was made; make another one")
+            raise UnusableError("the array's memory has moved since the tensor map was made; make another one")
         data: bytes = as_bytes(arg, ordinal, found)
         return data
 

@@ -76,7 +76,7 @@ def test_frames_of_other_calls_are_refused(handler, target, changed):
     """A call by hand that passes something else reads no memory that is not there."""
     frame = Frame(TEXT, **{"arguments": (1, 2), "results": (3,), **changed})
     assert handler.handle(frame.address) == 1
-    assert "called with other arguments than it is registered for" in frame.errors[0][1]
+    assert "called with arguments that it is not registered for" in frame.errors[0][1]
     assert target.launched == []
 
 

@@ -400,7 +400,7 @@ def test_a_store_can_change_what_it_registered(make, kernels):
 def test_a_name_that_is_taken_is_refused(make, kernels, namespace):
     """By another store, or by anything else."""
     make([SAXPY], kernels)
-    with pytest.raises(InputError, match=r"::saxpy is that of another store, store; choose another namespace"):
+    with pytest.raises(InputError, match=r"::saxpy belongs to another store, store; choose another namespace"):
         make([SAXPY], kernels, store="other")
     library = torch.library.Library(namespace, "FRAGMENT")
     library.define("scale(Tensor x) -> ()")

@@ -110,7 +110,7 @@ def test_two_objects_of_a_store_are_one(folder, namespace):
     assert pickle.loads(pickle.dumps(store)).torch_ops(namespace)["saxpy"] is first["saxpy"]
     copy = folder.parent / "copy"
     copy.symlink_to(folder)
-    with pytest.raises(InputError, match="is that of another store"):
+    with pytest.raises(InputError, match="belongs to another store"):
         open_store(copy).torch_ops(namespace)
 
 
