@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.integrity import sha256
 
 LibraryKind = Literal["archive", "cubin", "fatbin", "ltoir", "object file", "ptx"]
 

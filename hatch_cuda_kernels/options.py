@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.integrity import check_shape
 
 Stage = Literal["front end", "optimizer", "assembler"]
 

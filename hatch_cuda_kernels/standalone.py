@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler import Recipe, entry_of, further_levels, read_recipe
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.image import Image, Kind
 from hatch_cuda_kernels.includes import Project, normalize
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal, option_conflicts, options_of
 

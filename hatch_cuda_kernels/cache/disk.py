@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, EntryFolder
 from hatch_cuda_kernels.cache.files import DistrustedError, Folder, made, remove, replace
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, InputError, warn_user
+from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache.files import DistrustedError, long_path, made, make_folder, open_folder
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.shape import check_shape, each
+from hatch_cuda_kernels.integrity import check_shape, each, sha256
 
 if TYPE_CHECKING:
     from pathlib import Path

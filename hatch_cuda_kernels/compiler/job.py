@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.libraries import defines_constants
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, lowered_variable
 from hatch_cuda_kernels.options import asks_for_cut, canonical_options, override_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import normalize_name
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.cache import Notes
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space import ClosureCut, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, ProjectFiles
+from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
 from hatch_cuda_kernels.includes import Closure
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 from hatch_cuda_kernels.terminal import count_text
 

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -44,8 +44,8 @@ from hatch_cuda_kernels.compiler import (
     shared_flags,
 )
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.libraries import begins_as
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.plan import job_images

@@ -18,8 +18,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from hatch_cuda_kernels.arch import release_of
 from hatch_cuda_kernels.compiler.toolchain import distribution
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 from hatch_cuda_kernels.store.reader import StoreReader, find_store

@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch, parse_version, version_text
-from hatch_cuda_kernels.digest import sha256
-from hatch_cuda_kernels.shape import check_shape, file_name, inner_path
+from hatch_cuda_kernels.integrity import check_shape, file_name, inner_path, sha256
 
 if TYPE_CHECKING:
     from pathlib import Path

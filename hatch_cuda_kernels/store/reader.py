@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import StoreError
-from hatch_cuda_kernels.shape import check_shape, file_name
+from hatch_cuda_kernels.integrity import check_shape, file_name, sha256
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import held, open_unchecked, remove
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, InputError
-from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.integrity import check_shape, sha256
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.arch import parse_version, ptx_isa_of_driver, version_text
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import InputError, Problem, StoreError
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.manifest import FRONT_ENDS
 from hatch_cuda_kernels.names import build_order, expand, listed_module, normalize_name, placeholders
 from hatch_cuda_kernels.options import canonical_options, options_from

@@ -19,9 +19,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain import record_digest
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import Problem
-from hatch_cuda_kernels.shape import check_shape
+from hatch_cuda_kernels.integrity import check_shape, sha256
 from hatch_cuda_kernels.store import (
     KERNELS_FILE,
     SBOM_FILE,

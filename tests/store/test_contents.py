@@ -10,7 +10,7 @@ from importlib.metadata import metadata
 import pytest
 from wheels import Wheel
 
-from hatch_cuda_kernels.digest import sha256
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, open_package, sbom_text
 from hatch_cuda_kernels.verify import Demands, verify_store
 

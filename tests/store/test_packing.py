@@ -13,8 +13,8 @@ from cache_entries import entry_of
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import BuildError, NoImageError, StoreError
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store.index import ImageRecord
 from hatch_cuda_kernels.store.reader import StoreReader, unpack_block

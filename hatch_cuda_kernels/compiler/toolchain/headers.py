@@ -32,8 +32,8 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import (
     wheels_in,
 )
 from hatch_cuda_kernels.compiler.toolchain.packages import distribution
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:

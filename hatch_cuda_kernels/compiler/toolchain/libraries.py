@@ -34,8 +34,8 @@ from hatch_cuda_kernels.compiler.toolchain.packages import (
     release_requirements,
 )
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.threads import keep_sigint_handler
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import jax
 
-from hatch_cuda_kernels.digest import sha256
 from hatch_cuda_kernels.driver import cuda, launch_by_address, on_device
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
+from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import base_name
 from hatch_cuda_kernels.operators import divide, find_operator_kernel
 from hatch_cuda_kernels.operators.jax.handler import (

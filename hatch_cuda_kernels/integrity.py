@@ -1,4 +1,7 @@
-"""Shapes of JSON data, written like the data, so that a damaged file is refused where it is read.
+"""Whether data is what was written: its sha256, and the shape of JSON data, so that a damaged file is refused.
+
+sha256 comes from the interpreter if it has its own: loading OpenSSL is a measurable part of a cold start. A shape is
+written like the data:
 
 | shape | data |
 |---|---|
@@ -14,10 +17,27 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from hashlib import _Hash
+    from hashlib import sha256 as _own
+else:
+    try:
+        # hashlib takes these modules itself where OpenSSL is missing.
+        _own = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256
+    except ImportError:
+        from hashlib import sha256 as _own
+
+
+def sha256(data: bytes = b"") -> _Hash:
+    """Return hashlib's sha256 of data; from OpenSSL, which is faster, if the process has loaded that anyway."""
+    loaded = sys.modules.get("hashlib")
+    return _own(data) if loaded is None else loaded.sha256(data)
+
 
 _MISSING: Final = object()
 

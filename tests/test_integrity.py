@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.shape import check_shape, file_name, inner_path
+from hatch_cuda_kernels.integrity import check_shape, file_name, inner_path
 
 FITS = [
     ("text é", str), (1, int), (True, bool), ({"any": []}, dict), (None, None), (9, range(10)), ("b", frozenset("ab")),
