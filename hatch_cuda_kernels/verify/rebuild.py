@@ -7,7 +7,7 @@ import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
 from hatch_cuda_kernels.compiler.toolchain import (
@@ -32,7 +32,7 @@ from hatch_cuda_kernels.store import (
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import Compiled, Job
@@ -138,6 +138,10 @@ class _Recompile(NamedTuple):
     images: tuple[StoredImage, ...]
 
 
+if TYPE_CHECKING:
+    _Done: TypeAlias = tuple[_Recompile, Compiled | Exception]
+
+
 def check_rebuild(subject: Subject) -> Outcome:
     """Check that every file is, byte for byte, what the recorded toolchain makes of the shipped sources."""
     if not subject.demands.rebuild:
@@ -150,26 +154,26 @@ def check_rebuild(subject: Subject) -> Outcome:
         return Outcome.of(0, "images", [_no_compiler(error)])
     plan: list[_Recompile] = []
     problems: list[Problem] = []
-    outcomes: dict[int, Compiled | Exception] = {}
+    done: list[_Done] = []
     for index in subject.modules:
         again = _plan(subject, index)
         refusal = again if isinstance(again, Problem) else _refusal(index, again, toolchain)
         problems += [refusal] if refusal is not None else []
         plan += again if refusal is None and not isinstance(again, Problem) else []
     try:
-        outcomes = _compile(plan)
+        done = _compile(plan)
     except ToolchainError as error:
         problems.append(_no_compiler(error))
     problems += [
         image.problem(difference, _FIX)
-        for again in (plan if outcomes else ())
+        for again, outcome in done
         for image in again.images
-        if (difference := _difference(image, outcomes[id(again.job)]))
+        if (difference := _difference(image, outcome))
     ]
     if not problems:
-        rebuilt = [*_rebuild_modules(subject, plan, outcomes, toolchain)]
-        done = {module.index.module for module in rebuilt}
-        left_out = sorted(({index.module for index in subject.modules} | subject.unread) - done)
+        rebuilt = [*_rebuild_modules(subject, done, toolchain)]
+        names = {index.module for index in subject.modules} | subject.unread
+        left_out = sorted(names - {module.index.module for module in rebuilt})
         if left_out or not rebuilt:
             message = "not every image was compiled again: no file was compared"
             problems.append(Problem(message, REBUILD, ", ".join(left_out)))
@@ -229,8 +233,8 @@ def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
     return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
-def _compile(plan: list[_Recompile]) -> dict[int, Compiled | Exception]:
-    """Run the jobs, finishing jobs last, and return what each gave, by its identity."""
+def _compile(plan: list[_Recompile]) -> list[_Done]:
+    """Run the jobs, finishing jobs last, and return what each gave."""
     jobs = {id(again.job): again.job for again in plan}
     outcomes = _outcomes({name: job for name, job in jobs.items() if isinstance(job, CompileJob)})
     ready: dict[int, Job] = {}
@@ -242,7 +246,8 @@ def _compile(plan: list[_Recompile]) -> dict[int, Compiled | Exception]:
                 ready[name] = job.starting_from([FinishInput.of(one.images[job.input_kind], one) for one in made])
             else:
                 outcomes[name] = next(front for front in fronts if isinstance(front, Exception))
-    return outcomes | _outcomes(ready)
+    outcomes |= _outcomes(ready)
+    return [(again, outcomes[id(again.job)]) for again in plan]
 
 
 def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
@@ -253,22 +258,20 @@ def _outcomes(jobs: dict[int, Job]) -> dict[int, Compiled | Exception]:
         return {names[id(job)]: outcome for job, outcome in done}
 
 
-def _rebuild_modules(
-    subject: Subject, plan: list[_Recompile], outcomes: Mapping[int, Compiled | Exception], toolchain: Toolchain
-) -> Iterator[_RebuiltModule]:
+def _rebuild_modules(subject: Subject, done: list[_Done], toolchain: Toolchain) -> Iterator[_RebuiltModule]:
     """Yield each module whose images were all compiled again, with what a store keeps of it."""
-    by_module = grouped((again.job.module, again) for again in plan)
+    by_module = grouped((again.job.module, (again, outcome)) for again, outcome in done)
     for index in subject.modules:
         mine = by_module.get(index.module, [])
         entries = {
-            image.record.file: entry_of(again.job, image.record.kind, compiled)
-            for again in mine
+            image.record.file: entry_of(again.job, image.record.kind, outcome)
+            for again, outcome in mine
+            if not isinstance(outcome, Exception)
             for image in again.images
-            if not isinstance(compiled := outcomes[id(again.job)], Exception)
         }
         if entries.keys() == {record.file for record in index.images}:
             listed = tuple(entries[record.file] for record in index.images)
-            yield _RebuiltModule(index, listed, mine[-1].job.toolchain(toolchain))
+            yield _RebuiltModule(index, listed, mine[-1][0].job.toolchain(toolchain))
 
 
 def _difference(image: StoredImage, outcome: Compiled | Exception) -> str:
