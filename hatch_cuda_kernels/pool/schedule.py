@@ -62,7 +62,7 @@ from hatch_cuda_kernels.pool.executors import (
 from hatch_cuda_kernels.threads import TICK_SECONDS, interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
     from typing import TypeAlias, Unpack
 
@@ -73,9 +73,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.pool.executors import Answer, Tools
 
     Outcomes: TypeAlias = Generator[tuple[Job, Compiled | Exception], None, None]
-    from collections.abc import Iterator
 
-    from hatch_cuda_kernels.compiler import Job
 
 #: Measured with NVRTC 13.0: what it reads of CUB in a second, and what it puts before each program.
 _SECONDS_PER_CHARACTER: Final = 1.5e-7

@@ -41,7 +41,7 @@ from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.operators import sizes_by_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from hatch_cuda_kernels.operators import KernelWithRule, Sizes
     from hatch_cuda_kernels.runtime.launch import Kernel
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     #: Takes what its parameters name, and gives gradients by the names of inputs.
     Backward = Callable[..., Mapping[str, torch.Tensor | None]]
-    from collections.abc import Collection
 
     from hatch_cuda_kernels.signature import Parameter
 
