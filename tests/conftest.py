@@ -192,7 +192,7 @@ def device():
 
 @pytest.fixture(scope="session")
 def slow():
-    """Mark the test ``slow``: it takes a fifth of a second of processor time or more, what it starts included.
+    """Mark the test ``slow``: it takes a tenth of a second of processor time or more, what it starts included.
 
     ``hatch run quick`` leaves it out, and CI runs it on one Python; on all if it is marked ``every_python``, too.
     ``slow_parameters`` marks some of a test's cases.

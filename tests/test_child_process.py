@@ -14,6 +14,7 @@ from waiting import wait_until
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_in_child, is_child
 
 
+@pytest.mark.slow
 def test_a_call_apart_is_answered_by_a_child():
     """It runs in another process, and knows what it is."""
     assert call_in_child(os.getpid) != os.getpid()
@@ -34,6 +35,7 @@ def test_a_child_finds_modules_from_anywhere(tmp_path, monkeypatch, entry):
         assert child.call((find_spec, ("only_here",), {})).origin == str(tmp_path / entry / "only_here.py")
 
 
+@pytest.mark.slow
 def test_what_a_call_raises_comes_back():
     """Errors travel as results do; the end of the process is an error of its own."""
     with pytest.raises(FileNotFoundError, match="nowhere"):

@@ -120,6 +120,7 @@ def test_json_and_the_bundle(example, capsys, monkeypatch, tmp_path):
     assert (status, "+arches: [sm_80, compute_80, sm_75]" in diff) == (0, True)
 
 
+@pytest.mark.slow
 def test_without_a_manifest_there_is_nothing_to_patch(example, capsys, monkeypatch, tmp_path):
     """Only a bundle can be had without a manifest."""
     monkeypatch.chdir(tmp_path)

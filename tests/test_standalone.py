@@ -208,6 +208,7 @@ def test_async_compiles_leave_this_thread_free(fresh_cache):
     assert good.result().lowered_names == {"twice<double>": "_Z5twiceIdEvPT_"}
 
 
+@pytest.mark.slow
 def test_an_unknown_kernel_suggests_the_others(fresh_cache):
     """Asking a compiled source for a kernel it lacks names those it has."""
     compiled = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"])

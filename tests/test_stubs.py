@@ -78,6 +78,7 @@ def calls(stub):
     return dict(found)
 
 
+@pytest.mark.slow
 def test_names_come_from_the_source_and_types_from_the_compiler(build):
     """Parameters are called as they are declared, by a macro, too, and have Python's types."""
     assert calls(build()) == {

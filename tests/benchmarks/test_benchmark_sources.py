@@ -64,6 +64,7 @@ def test_no_source_asks_for_its_architecture():
         assert "__CUDA_ARCH__" not in path.read_text(), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "source", "arch"),
     [

@@ -48,6 +48,7 @@ def test_the_cap_holds_after_every_put(path):
     assert len(left(path)) >= 4
 
 
+@pytest.mark.slow
 def test_the_cap_holds_for_entries_of_any_size(path):
     """Large and small entries mixed keep to the cap; descriptions count too."""
     cap = 20_000

@@ -169,6 +169,7 @@ def test_a_member_that_is_a_link(bundle, tmp_path):
     assert is_refused(bundle, tmp_path)
 
 
+@pytest.mark.slow
 def test_compressed_members(bundle, tmp_path):
     """A bundle is not compressed, so that no small file can claim to be a huge image."""
     pack(bundle, members(bundle), zipfile.ZIP_DEFLATED)

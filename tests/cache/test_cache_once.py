@@ -140,6 +140,7 @@ def test_a_failed_compile_fails_those_that_waited_for_it(path, log, waiting):
     assert log.read_text() == "tried\n"
 
 
+@pytest.mark.slow
 def test_a_later_process_tries_again(path, log):
     """A failure is not kept for who asks later, however the clocks stand."""
     assert run_together(Worker("fail", path=path, log=log)) == [ERROR]

@@ -149,6 +149,7 @@ def test_nobody_waits_for_what_is_no_file(path, place, make):
     assert cache.get(key_of(2)) == entry_of(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["entry.json", "image.cubin"])
 def test_an_endless_file_does_not_fill_the_memory(path, name):
     """Of a file of a terabyte no more is read than its entry may have."""

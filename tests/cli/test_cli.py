@@ -45,6 +45,7 @@ def test_inspect_json_has_the_contracted_fields(capsys, example_store):
     assert len(modules["saxpy"]["source_sha256"]) == 64
 
 
+@pytest.mark.slow
 def test_inspect_reads_a_wheel(capsys, example_store, tmp_path):
     """A wheel is looked into without installing it."""
     wheel = tmp_path / "x-1-py3-none-any.whl"
@@ -72,6 +73,7 @@ def test_inspect_of_nothing_is_bad_input(capsys, name, tmp_path, monkeypatch):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_explain_json_and_status(capsys, example_store, monkeypatch, fresh_cache):
     """The JSON is contracted; no image is status 1."""
     args = ("explain", "saxpy", "--package", example_store, "--json")
@@ -256,6 +258,7 @@ def test_failed_build_is_status_1(capsys, make_project, tmp_path):
     assert "a.cu:1:" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_cache_info_and_clear(capsys, fresh_cache, example_store):
     """The cache can be seen and emptied."""
     main(["cache", "info", "--json"])

@@ -11,6 +11,7 @@ from hatch_cuda_kernels.manifest import find_manifest
 HOOK = '[tool.hatch.build.{0}hooks.cuda-kernels]\nmanifest = "cuda/k.yaml"\n'
 
 
+@pytest.mark.slow
 def test_from_a_subfolder(make_project, monkeypatch, capsys):
     """The next one above counts, and errors are at its place as seen from here."""
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")

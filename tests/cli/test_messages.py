@@ -76,6 +76,7 @@ def test_colours_are_for_terminals(told, argv, environment, coloured):
     assert ("\x1b[" in out + err) is coloured
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "argv", [("check", "WRONG"), ("inspect", "nothing.whl"), ("--help",), ("cache", "-h"), ("chek",)]
 )
@@ -88,6 +89,7 @@ def test_colours_can_be_read_on_white_and_on_black(told, argv, make_project):
     assert codes - {"0"}
 
 
+@pytest.mark.slow
 def test_a_compile_error_is_framed_at_its_line(told, make_project, tmp_path):
     """The source's own place, line and mark, the fix as a hint, and none of the compiler's options."""
     root = make_project(
@@ -201,6 +203,7 @@ def test_verbose_says_where_an_error_was_raised(told):
     assert "Traceback" in told("inspect", "nothing.whl", "--verbose")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="permissions are something else")
 def test_a_warning_is_a_sentence(tmp_path):
     """No file and line of this program stand before it, and --quiet leaves it out."""

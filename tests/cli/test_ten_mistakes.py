@@ -83,6 +83,7 @@ def test_check_finds_it_before_a_build(change, place, told, project):
     assert err.count(place) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -92,6 +92,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "extra"), HIDDEN.values(), ids=HIDDEN)
 def test_nothing_hides_it(before, extra):
     """Flags and pragmas that turn warnings off do not turn the error off."""

@@ -73,6 +73,7 @@ def test_shipped_lto_ir_is_finished_like_a_builds(built, fresh_cache, slow):
     assert (image.origin, variables(image.data, "cubin")) == ("jitted", {*NEEDED, "set"})
 
 
+@pytest.mark.slow
 def test_what_debuggers_show_stays(built):
     """With ``debug: true``, the image has every variable, as NVRTC writes it."""
     image = built("options: {debug: true}", "sm_90").find_image("k", arch="sm_90")

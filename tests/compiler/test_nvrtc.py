@@ -209,6 +209,7 @@ def test_a_wrapped_probe_sees_the_toolkit(make_job):
     assert run_job(make_job(source)).kernels
 
 
+@pytest.mark.slow
 def test_images_record_what_had_a_part_in_them(make_job):
     """The version of nvJitLink is recorded of what it finished, those of headers where some are included."""
     lto = run_job(make_job(TEMPLATES, kinds=("cubin",), lto=True)).toolchain.to_json()
@@ -218,6 +219,7 @@ def test_images_record_what_had_a_part_in_them(make_job):
     assert plain == {"nvrtc": lto["nvrtc"], "headers": load_toolchain().headers}
 
 
+@pytest.mark.slow
 def test_source_name_does_not_enter_the_image(make_job, write, tmp_path):
     """Two sources of equal text and different names share an image, unless they show their name."""
     first = make_job(CUB)
@@ -235,6 +237,7 @@ SHOWS_DIRECTORY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", ["a thread of its own", "a process of its own", "after a compile that left a trace"])
 @pytest.mark.parametrize(("options", "kind"), SHOWS_DIRECTORY.values(), ids=SHOWS_DIRECTORY.keys())
 def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, apart, options, kind):
@@ -253,6 +256,7 @@ def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, a
     assert str(tmp_path).encode() not in made[0]
 
 
+@pytest.mark.slow
 @linux
 def test_a_toolkit_folder_keeps_its_name_where_descriptors_are_taken(make_job, tmp_path):
     """Another process has them free; the caller's stay as they are."""

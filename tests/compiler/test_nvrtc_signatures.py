@@ -82,6 +82,7 @@ def test_names_are_those_of_the_source(kernels):
     assert kernels["made_by_a_macro"].names == ("hidden",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [{}, {"debug": True}, {"lineinfo": True}, {"lto": True}, {"std": "c++20"}])
 def test_asking_changes_no_image(monkeypatch, flags):
     """The same bytes come out when nothing is asked."""

@@ -94,6 +94,7 @@ def test_images_and_warnings_are_the_same(tmp_path, compile_begun, source, optio
     assert [facts(outcome) for outcome in outcomes] == [facts(plain(job))] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", slow_but(range(4), range(24)))
 def test_headers_that_include_each_other(tmp_path, cycles, seed):
     """In random projects, nothing of a precompiled header shows; ``include_graphs.py`` tries more of them."""

@@ -87,6 +87,7 @@ def guarded(name, text, guard):
     return f"#pragma once\n{text}" if guard == "once" else f"#ifndef {name}_\n#define {name}_\n{text}#endif\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["once", "ifndef"])
 def test_project_headers_that_include_each_other_are_read_once(beginning, guard):
     """Directly, through others, or themselves: what comes after the second inclusion is still a beginning."""
@@ -115,6 +116,7 @@ def test_headers_may_be_nested_deeper_than_calls(beginning, guard):
     assert names(beginning('#include "h0.h"\n', **chain, h1500=TUPLE)) == ["tuple"]
 
 
+@pytest.mark.slow
 def test_toolkit_headers_are_descended_into(beginning):
     """Sources that begin with different headers of CUB have the beginnings of those in common."""
     load = beginning("#include <cub/block/block_load.cuh>\n")

@@ -103,6 +103,7 @@ def made(random, depth):
     return made(random, depth - 1) + mark + made(random, depth - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no preprocessor to compare with")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_preprocessor_agrees(seed):

@@ -156,6 +156,7 @@ def test_a_use_that_doubles_for_ever_is_an_error_with_its_place():
         [*Cursor(stream).tokens()]
 
 
+@pytest.mark.slow
 def test_files_that_include_each_other_end():
     """By a guard, by #pragma once, or with an error."""
     for guard in ("#pragma once\n", "#ifndef G\n#define G\n"):

@@ -258,6 +258,7 @@ def keys_of(data):
     return set(data).union(*below)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["init", "check", "build", "inspect", "explain", "verify", "report", "cache", "promote", "doctor"]
 )

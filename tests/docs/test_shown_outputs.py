@@ -113,6 +113,7 @@ def test_explain_for_an_old_driver(project, capsys):
     assert_printed(shown("old-drivers.md", "    refused  prebuilt compute_80 ptx"), told)
 
 
+@pytest.mark.slow
 def test_check_names_what_brings_a_header(project, capsys):
     """A header of the toolkit's that the build requirements do not bring."""
     write(project / "kernels/gemm.cu", "#include <curand_kernel.h>\n")

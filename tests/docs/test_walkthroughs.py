@@ -25,6 +25,7 @@ def test_the_ladder_shows_what_explain_says(example_store, fresh_cache, monkeypa
     assert masked(shown) == masked(str(open_store(example_store).explain("saxpy", arch="sm_75")))
 
 
+@pytest.mark.slow
 def test_readme_lists_the_files_of_a_store(make_project):
     """The files shown in the README are those of a store."""
     manifest = "{schema: 1, arches: [sm_90, compute_80], modules: {saxpy: {source: kernels/saxpy.cu}}}"

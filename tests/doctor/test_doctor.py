@@ -247,6 +247,7 @@ def bad_cache(request, tmp_path, monkeypatch):
     return f"{tmp_path / 'gone'} in HATCH_CUDA_KERNELS_PATH is not a folder"
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_used(settled, capsys, bad_cache):
     """Whatever is the matter with the cache is told, and is a no; all else is reported as ever."""
     status, data = examine(capsys)
@@ -256,6 +257,7 @@ def test_a_cache_that_cannot_be_used(settled, capsys, bad_cache):
     assert data["nvrtc"]["state"] == "ok"
 
 
+@pytest.mark.slow
 def test_only_known_variables_are_shown(settled, capsys, monkeypatch):
     """A variable that only looks like one of CUDA's may be a secret."""
     monkeypatch.setenv("CUDA_REGISTRY_TOKEN", "hunter2")

@@ -35,6 +35,7 @@ TWO = "{schema: 1, arches: [sm_80, sm_90, compute_80], modules: {a: {source: sax
 B = 'extern "C" __global__ void b() {}'
 
 
+@pytest.mark.slow
 def test_store_holds_images_source_and_index(make_project, tmp_path):
     """A module's folder has readable image names, its source, and an index that describes them truly."""
     root = make_project(TWO, **{"b.cu": B})

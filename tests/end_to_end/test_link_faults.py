@@ -30,6 +30,7 @@ AGAIN = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lto", ["false", "true"])
 def test_an_undefined_symbol_is_named_with_its_user(tmp_path, lto):
     """It is spelled as C++ does, once for all architectures."""
@@ -49,6 +50,7 @@ def test_every_user_of_every_undefined_symbol_is_named(tmp_path):
     assert "kernels/blend.cu uses table, which nothing defines" in problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lto", "symbols"), [("false", ["shared::square(float)", "table"]), ("true", ["table"])])
 def test_a_symbol_defined_twice_names_both_sources(tmp_path, lto, symbols):
     """NvJitLink would take the first definition of an object, and the build would not be told."""

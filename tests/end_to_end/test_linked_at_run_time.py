@@ -67,6 +67,7 @@ def test_an_instance_that_is_not_listed_is_compiled(project):
     assert "_Z4fillIdEvPT_S0_" in objects_of(image.data)[0]
 
 
+@pytest.mark.slow
 def test_a_launch_in_device_code_is_linked_here_too(project):
     """With the device runtime that is installed here."""
     image = open_store(project / "out").find_image("tree", arch="sm_90")
@@ -74,6 +75,7 @@ def test_a_launch_in_device_code_is_linked_here_too(project):
     assert {symbol.name for symbol in image.kernels} == {"leaf", "tree"}
 
 
+@pytest.mark.slow
 def test_explain_names_every_source(project):
     """Before and after the compile."""
     store = open_store(project / "out")
@@ -82,6 +84,7 @@ def test_explain_names_every_source(project):
     assert store.explain("blend", arch="sm_120").chosen.origin == "cached"
 
 
+@pytest.mark.slow
 def test_misses_are_promoted(project):
     """What was compiled at run time is known as this store's."""
     store = open_store(project / "out")
@@ -94,6 +97,7 @@ def test_misses_are_promoted(project):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["blend.cu", "tables.cu", "shared.h"])
 def test_an_editable_install_sees_an_edit_of_any_file(project, name):
     """The prebuilt image does not count any more, and edit-and-run works."""
@@ -106,6 +110,7 @@ def test_an_editable_install_sees_an_edit_of_any_file(project, name):
     assert changed.find_image("blend", arch="sm_80").origin == "jitted"
 
 
+@pytest.mark.slow
 def test_an_edit_that_breaks_the_link_says_so(project):
     """As a build would."""
     build_linked(project, project / "p/_kernels", editable=True)

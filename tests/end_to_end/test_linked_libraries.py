@@ -76,6 +76,7 @@ def run(*command):
     subprocess.run([*map(str, command)], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lto", [False, True], ids=["objects", "LTO-IR"])
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_library_of_each_kind_is_linked(libraries, tmp_path, suffix, lto):
@@ -104,6 +105,7 @@ def test_a_library_of_lto_ir_serves_ptx(libraries, tmp_path):
     assert ".extern" not in ptx
 
 
+@pytest.mark.slow
 def test_a_library_is_part_of_the_key_and_of_the_store(libraries, tmp_path):
     """Its bytes are shipped with the sources, for compiles at run time."""
     project = project_with(libraries, tmp_path, "ltoir")

@@ -49,6 +49,7 @@ def store(project):
     return open_store(project / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_an_image_has_the_kernels_and_variables_of_every_source(store, arch):
     """What one source defines and another uses is there once, and the image can be loaded."""
@@ -228,6 +229,7 @@ def files_of(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_warnings_of_every_source_are_shown(tmp_path):
     """Once for all architectures, and again when the images come from the cache."""
     warned = 'extern "C" __global__ void {0}() {{ int unused_in_{0}; }}'

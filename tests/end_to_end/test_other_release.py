@@ -91,6 +91,7 @@ def test_a_jit_uses_the_nvrtc_here(store, kernel, policy):
     assert entry.toolchain["nvrtc"].startswith(f"{HERE}.")
 
 
+@pytest.mark.slow
 def test_a_device_that_this_nvrtc_does_not_know(store):
     """CUDA 13 dropped Pascal, CUDA 12.9 precedes 11.0: without an image there is a reason."""
     arch = {13: "sm_61", 12: "sm_110"}[HERE]
@@ -98,6 +99,7 @@ def test_a_device_that_this_nvrtc_does_not_know(store):
         store.find_image("fill<double, 4>", arch=arch, driver=(13, 0))
 
 
+@pytest.mark.slow
 def test_ptx_that_is_not_newer_is_finished(store, capsys, monkeypatch):
     """PTX of 12.9 is finished by the tools of 13 for a driver that cannot; PTX of 13.0 is beyond those of 12.9."""
     monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")

@@ -76,6 +76,7 @@ def test_a_source_written_for_nvcc_compiles(store):
     assert open_store(store).find_image("a", arch="sm_90").origin == "prebuilt"
 
 
+@pytest.mark.slow
 def test_a_store_has_the_standard_headers_that_it_was_built_with(store):
     """Those that one of its sources reaches, in one file; a source that reaches none has no part in it."""
     shipped = json.loads((store / "standard_headers.json").read_text()).keys()
@@ -101,6 +102,7 @@ def test_a_store_compiles_with_its_own_standard_headers(store, fresh_cache, anot
         open_store(store).find_image("a", arch="sm_80")
 
 
+@pytest.mark.slow
 def test_verify_compiles_a_store_again_with_any_version_of_the_package(store, capsys, another_version):
     """What it shipped gives the same bytes; what is missing or edited there is named."""
     another_version()
@@ -148,6 +150,7 @@ def test_an_editable_install_notices_another_version_of_the_package(root, tmp_pa
     assert open_store(out).find_image("b", arch="sm_90").origin == "prebuilt"
 
 
+@pytest.mark.slow
 def test_keys_cover_the_standard_headers_that_are_reached(root, another_version):
     """A source that reaches none has the key that it has without them."""
 
@@ -199,6 +202,7 @@ def test_functions_without_a_mark_can_be_device_functions():
         compile_to_cubin(source, arch="sm_90")
 
 
+@pytest.mark.slow
 def test_one_module_a_file(make_project, tmp_path, capsys):
     """A module for each file that the source's star matches, in builds, plans, checks and stubs."""
     manifest = '{schema: 1, arches: [sm_90], stubs: p/k.pyi, modules: {"f_*": {source: "kernels/*.cu", globals: [d]}}}'
@@ -234,6 +238,7 @@ def test_a_promotion_of_one_of_several_modules(make_project):
     assert promote(path, wanted[:1]).changes == ("modules.*.arches: sm_80",)
 
 
+@pytest.mark.slow
 def test_macros_reach_the_compiler_and_the_key(make_project, tmp_path, monkeypatch):
     """With parameters, with the project's version, and from the environment, where another value is another image."""
     options = (

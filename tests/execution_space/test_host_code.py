@@ -219,6 +219,7 @@ def test_check_and_inspect_list_the_same_changes(tmp_path, fresh_cache, capsys):
         assert ("host code cut in k.cu and 1 header: run (k.cu:3) has no device mark" in out) == (code == "auto")
 
 
+@pytest.mark.slow
 def test_an_attribute_that_may_be_another_is_an_error_with_the_place(tmp_path, fresh_cache, capsys):
     """Before a build, too, where NVRTC ignores the attribute and nvcc does not."""
     header = "#if __CUDA_ARCH__ > 800\n#define PACKED __attribute__((packed))\n#else\n#define PACKED\n#endif\n"
@@ -267,6 +268,7 @@ def test_an_overload_of_the_host_is_found_as_by_nvcc():
         compile_to_cubin(functions + "__global__ void k(float* p) { *p = f(*p); }", arch="sm_80", use_cache=False)
 
 
+@pytest.mark.slow
 def test_the_name_of_a_host_function_brings_no_header(tmp_path):
     """It is refused as with nvcc, and does not become a type of the toolkit's that happens to have the name."""
     project(tmp_path, "float half(float x) { return x / 2; }\n__global__ void k(float* p) { *p = half(*p); }\n")

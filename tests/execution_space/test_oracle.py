@@ -121,6 +121,7 @@ def test_what_a_compile_for_another_architecture_refused_does_not_count(make_pro
         assert bool(StoreReader(root / "out").details("toy").levels) == refused
 
 
+@pytest.mark.slow
 def test_a_build_shows_the_line_as_it_is_written(make_project, fresh_cache):
     """Not as it was when NVRTC refused it: with the place in the file, whatever was cut before it."""
     text = "namespace n { unknown::T f(int b) { return {}; } __device__ int g() { return f(1); } }\n"

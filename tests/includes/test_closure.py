@@ -282,6 +282,7 @@ def test_declared_headers_answer_to_the_spellings_a_macro_may_build(tmp_path):
     assert "include/tables/more.inc" in dict(closure.files)
 
 
+@pytest.mark.slow
 def test_the_file_nearest_to_the_source_wins_a_spelling(tmp_path):
     """Two declared files that a macro could mean are told apart by search order, whatever order they are listed in."""
     write(tmp_path, {"k/k.cu": "#define N <t.inc>\n#include N\n" + KERNEL})

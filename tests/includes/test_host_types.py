@@ -76,6 +76,7 @@ def test_64_bits_are_long(text):
     compiled(SAME + text)
 
 
+@pytest.mark.slow
 def test_a_project_that_declares_them_for_nvrtc_keeps_its_own():
     """A header that knows NVRTC has long long, as NVRTC's own have, and goes with the standard headers."""
     compiled(SAME + OWN)
@@ -148,6 +149,7 @@ def test_these_are_nvccs_numbers(tmp_path):
     assert places == [20, 16, 8, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

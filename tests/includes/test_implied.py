@@ -150,6 +150,7 @@ def test_functions_that_nobody_declares_are_brought(tmp_path, text):
     build_store(manifest, tmp_path / "store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -199,6 +200,7 @@ def test_the_same_alias_again_is_none_either(tmp_path, alias):
     build_store(manifest, tmp_path / "store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("declared", "used", "headers"),
     [
@@ -243,6 +245,7 @@ def test_register_may_come_by_a_macro(tmp_path, text):
     build_store(manifest, tmp_path / "store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -255,6 +258,7 @@ def test_members_and_names_of_other_namespaces_are_no_uses(tmp_path, text):
     assert "cstdint" not in closure(tmp_path, text)[0].pre_include
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [[], ["--device-int128"]])
 def test_integers_of_128_bits_need_no_flag(tmp_path, extra):
     """As with nvcc; who states NVRTC's gets it once."""
@@ -289,6 +293,7 @@ def test_names_of_code_that_is_cut_bring_none(tmp_path):
     build_store(manifest, tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_a_store_finds_the_headers_that_its_build_found(tmp_path):
     """What the toolkit's headers asked for in the build stands for them, also where both steps bring headers."""
     text = "#include <thrust/swap.h>\n" + KERNEL.format("sizeof(std::pair<int, int>)")

@@ -87,6 +87,7 @@ def test_names_that_nvrtc_has_otherwise(text):
     compiled(f"{text}\n__global__ void k() {{}}\n")
 
 
+@pytest.mark.slow
 def test_kernels_keep_such_names():
     """A kernel with the name of one of these functions is found by it, and messages have the names of the source."""
     found = compiled(

@@ -72,6 +72,7 @@ def logs_of_each(names, std):
 LIGHT = [name for name in PUBLIC if name not in OVER_LIBCUDACXX]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("std", STANDARDS)
 def test_light_headers_compile_together_and_twice(std):
     """None is against another."""

@@ -29,6 +29,7 @@ def build(tmp_path, text, instances=(), **options):
     return {name.removeprefix(OURS) for name in found if name.startswith(OURS)}, ptx
 
 
+@pytest.mark.slow
 def test_accessors_lie_in_memory_as_torchs_do(tmp_path):
     """A pointer, the sizes, the strides; rows of a tensor that is const are const, too."""
     text = """
@@ -68,6 +69,7 @@ def test_halves_compare_with_other_numbers(tmp_path, options):
     assert not re.search(r"set\S*\.f16", ptx)
 
 
+@pytest.mark.slow
 def test_numbers_of_8_bits_are_refused_where_code_computes_with_them(tmp_path):
     """A kernel may take a pointer to them."""
     text = TORCH + "__global__ void k(at::Float8_e4m3fn* a, unsigned char* b) { *b = a->x; %s }\n"
@@ -117,6 +119,7 @@ def test_macros_of_the_project_are_its_own(tmp_path):
     assert "+2736]" in ptx
 
 
+@pytest.mark.slow
 def test_classes_may_have_objects_of_the_hosts(tmp_path):
     """As members and bases, by an alias or a using; a kernel that makes one is refused."""
     text = """
@@ -147,6 +150,7 @@ __global__ void k(pta::PackedTensorAccessor32<float, 1, at::RestrictPtrTraits> a
     assert headers == {"torch_accessors.h", "torch_namespaces.h"}
 
 
+@pytest.mark.slow
 def test_atomic_functions_are_there_for_torchs_numbers(tmp_path):
     """Short numbers within their word, halves by the device's own instruction, and what CUDA's atomicAdd has not."""
     text = """
@@ -162,6 +166,7 @@ __global__ void other(at::Half* h, int64_t* n, at::BFloat16* b) {
     assert re.search(r"atom\S*\.add\.noftz\.f16", ptx)
 
 
+@pytest.mark.slow
 def test_fast_additions_go_by_way_of_pairs(tmp_path):
     """Of numbers of 16 bits; others are added as they are."""
     text = """
@@ -173,6 +178,7 @@ template <typename T> __global__ void k(T* p, int n) { at::native::fastAtomicAdd
     assert re.search(r"(red|atom)\S*\.add\.f32", ptx)
 
 
+@pytest.mark.slow
 def test_layouts_of_tensors_of_any_rank(tmp_path):
     """A pointer, 25 sizes and strides, the rank; what host code makes of it is cut."""
     text = """
@@ -262,6 +268,7 @@ template <typename T> __global__ void k(TensorInfo<T, int> a, const T* x, GridSa
 """
 
 
+@pytest.mark.slow
 def test_names_of_a_namespace_that_is_opened(tmp_path):
     """The directive stays, with what device code has of the namespace."""
     headers, ptx = build(tmp_path, TORCH + GRID, ["k<float>"])

@@ -218,6 +218,7 @@ def test_most_instances(root):
     assert len(parse_manifest(two_axes(1000, 100), root=root).modules[0].instances) == 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [101, 30_000])
 def test_too_many_instances(second, root):
     """A module with more than 100000 instances is refused before they fill the memory."""
@@ -391,6 +392,7 @@ def test_the_version_is_that_of_the_project(root, tmp_path):
     assert dict(defined(text, root))["V"] == '"4.5"'
 
 
+@pytest.mark.slow
 def test_a_dynamic_version_is_what_hatchling_says(root):
     """For commands; in a build, the hook knows it."""
     (root / "pyproject.toml").write_text(

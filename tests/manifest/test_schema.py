@@ -148,6 +148,7 @@ def in_module(snippet):
     return f"schema: 1\nmodules: {{a: {{{source}{snippet}}}}}\n"
 
 
+@pytest.mark.slow
 def test_is_a_json_schema():
     """The schema is valid draft 2020-12 and plain JSON."""
     schema = manifest_schema()

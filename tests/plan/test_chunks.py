@@ -129,6 +129,7 @@ def test_verify_passes_and_builds_the_same_again(five, capsys):
     }
 
 
+@pytest.mark.slow
 def test_the_stub_knows_no_chunks(five, project, tmp_path):
     """Editors see the one module of the manifest, and one type for all its instances."""
     root = project(5, "packing: none")
@@ -152,6 +153,7 @@ def test_chunks_and_variables_contradict_each_other(project):
         make_plan(load_manifest(root / "kernels.yaml"))
 
 
+@pytest.mark.slow
 def test_what_a_chunk_lacked_is_promoted_to_its_module(five, monkeypatch):
     """The patch is for the manifest's module, whichever chunk's kernel was compiled."""
     monkeypatch.chdir(five)

@@ -141,6 +141,7 @@ def test_key_of_a_finished_image_is_no_other_compiles(make_project):
     assert finished_keys(make_project, "sm_80, sm_90, sm_120") > finished_keys(make_project)
 
 
+@pytest.mark.slow
 def test_a_job_without_its_inputs_makes_them(make_project):
     """A planned one is complete in itself, too: what it finishes is compiled first."""
     _, job = plan_of(make_project, "sm_80, sm_90", "ptx").finishing

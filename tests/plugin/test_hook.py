@@ -222,6 +222,7 @@ def test_sdist_carries_manifest_sources_and_headers(project):
     assert not [name for name in found if "_kernels" in name]
 
 
+@pytest.mark.slow
 def test_a_wheel_from_an_sdist_has_each_matched_module_and_the_version(project, tmp_path):
     """The sdist has every file that the source's star matches; a dynamic version is the same for both."""
     import tarfile

@@ -139,6 +139,7 @@ def test_instances_on_which_nvrtc_crashes_are_blamed(make_project, deadly):
         run_isolated(job(root, "smooth.cu", INSTANCE))
 
 
+@pytest.mark.slow
 @linux
 def test_port_reports_a_crash_as_what_nvrtc_refuses(make_project, deadly, capsys, monkeypatch):
     """Its status is 1; what could be guarded is in the patch."""

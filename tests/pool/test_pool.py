@@ -219,6 +219,7 @@ def test_calls_of_a_group_follow_each_other():
     assert order == [("x", 1), ("a", 2), ("a", 1), ("b", 2), ("b", 1)]
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_takes_no_other_ones_files_along():
     """Each has a folder of its own: one may end while others work."""
     executor = WorkerExecutor(2)

@@ -51,6 +51,7 @@ def test_jobs_that_begin_alike_share_a_preamble(make_jobs):
     assert first.worth <= 4
 
 
+@pytest.mark.slow
 def test_other_headers_are_another_preamble(make_jobs):
     """Also those of the toolkit, whose texts are not in memory: NVRTC takes what it is given for what it should be."""
     jobs = make_jobs(*["#include <cuda/std/tuple>\n"] * 4, *["#include <cuda/std/array>\n"] * 4)
@@ -81,11 +82,13 @@ def test_headers_that_include_each_other_build(make_project, tmp_path, fresh_cac
     assert len(report.compiled) == 3
 
 
+@pytest.mark.slow
 def test_few_jobs_share_none(make_jobs):
     """To precompile takes longer than to compile two sources."""
     assert chosen(make_jobs(CUB, CUB)) == [None, None]
 
 
+@pytest.mark.slow
 def test_other_flags_have_other_preambles(make_jobs):
     """NVRTC begins with a precompiled header only if it was made with the same flags."""
     jobs = make_jobs(*[CUB] * 3, arches="[sm_80, sm_90]")

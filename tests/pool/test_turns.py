@@ -168,6 +168,7 @@ def one_job(make_project, fresh_cache):
     return planned.jobs[0], lambda: Turns(open_cache(), keys, toolchain)
 
 
+@pytest.mark.slow
 def test_a_turn_ends_with_the_build(one_job):
     """Nothing of a build that is over keeps others from its images, nor does what it leaves in threads begin any."""
     job, build = one_job
@@ -198,6 +199,7 @@ def test_what_was_compiled_meanwhile_is_taken(one_job):
     assert [entry.image for entry in second.found(job).values()] == [made.images["cubin"]]
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_ever(one_job, monkeypatch):
     """After the time that a process waits for others, a build compiles for itself."""
     job, build = one_job
@@ -208,6 +210,7 @@ def test_nobody_waits_for_ever(one_job, monkeypatch):
     assert second.begin(job) is None
 
 
+@pytest.mark.slow
 def test_without_a_place_for_locks_builds_compile_for_themselves(one_job, fresh_cache):
     """Two compiles are better than none."""
     job, build = one_job

@@ -263,6 +263,7 @@ def test_instances_follow_from_the_sources(tmp_path, host, instances):
     assert ("k<float> is a guess" in ported.manifest) is (host in GUESSED)
 
 
+@pytest.mark.slow
 def test_an_instance_that_nvrtc_refuses_is_left_out(tmp_path):
     """It is named with the reason; the others stay, of a pattern too."""
     checked = 'template <class T> __global__ void c(T* p) { static_assert(sizeof(T) > 4, "too small"); p[0] = 0; }\n'

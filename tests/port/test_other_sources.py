@@ -51,6 +51,7 @@ def drafted(root, *arguments):
     return load_manifest(root / "kernels.yaml")
 
 
+@pytest.mark.slow
 def test_operators_and_members_may_be_defined_elsewhere(project):
     """Also where a class beside has a member of that name, and a space stands before the operator's symbol."""
     number = """struct Number { int n; __device__ int keep(); };
@@ -84,6 +85,7 @@ def test_port_drafts_the_sources_that_define_what_is_used(project, capsys):
     assert "step" in (root / "out" / "kernels.tsv").read_text()
 
 
+@pytest.mark.slow
 def test_another_source_may_have_the_instances_of_a_template(project):
     """As it defines a template that a header only declares."""
     root = project(
@@ -164,6 +166,7 @@ def test_the_device_runtime_is_linked_where_device_code_uses_it(project, text):
     build_store(load_manifest(root / "kernels.yaml"), root / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LAUNCHES, ASKS])
 def test_nothing_is_refused_for_want_of_the_device_runtime(project, text):
     """As it is linked: what it declares is known in the trials, too."""

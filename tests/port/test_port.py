@@ -175,6 +175,7 @@ def test_classes_with_members_of_device_code_stay(tmp_path):
     assert as_nvcc_reads(ported.after["k.cu"]).split() == HOSTED.split()
 
 
+@pytest.mark.slow
 def test_without_a_patch_the_draft_names_headers_that_are_not_there(tmp_path):
     """What else is the host's, each compile cuts by itself; the manifest compiles as it stands."""
     text = "#include <host/map.hpp>\nstruct Kind { host::Plain held; };\nKind kind() { return {}; }\n"
@@ -207,6 +208,7 @@ void run_outer(int* p) { outer<int><<<1, 1>>>(p); }
     assert 'instances: ["lib::v1::scale<float>", "outer<int>"]' in ported.manifest
 
 
+@pytest.mark.slow
 def test_several_sources_may_share_the_headers_of_one(tmp_path):
     """The draft states them for all modules."""
     (tmp_path / "k.cu").write_text("#include <host/map.hpp>\n__global__ void k(int* p) { *p = 1; }\n")
@@ -333,6 +335,7 @@ def test_names_that_a_guarded_header_brought_are_there(tmp_path):
     assert as_nvcc_reads(ported.after["k.cu"]).split() == f"#include <ATen/ATen.h>\n{kernel}".split()
 
 
+@pytest.mark.slow
 def test_constants_of_a_guarded_library_are_there(tmp_path):
     """Its types and constants are included for NVRTC, unless a header for device code has them, too."""
     text = "#include <curand.h>\nstruct S { curandRngType_t type = CURAND_RNG_PSEUDO_MRG32K3A; };\n"

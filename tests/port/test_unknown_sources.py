@@ -73,6 +73,7 @@ def test_an_array_that_a_macro_aligns(ported):
     assert guarded(found) == {"host", "mask", "use"}
 
 
+@pytest.mark.slow
 def test_names_get_the_namespaces_that_a_launch_leaves_out(ported):
     """A kernel of one namespace is launched in another; what counts is guessed to be an integer."""
     text = "namespace lib { namespace gpu { using index = long long; template <class T> struct of { T x; }; } }\n"

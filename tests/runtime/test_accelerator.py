@@ -297,6 +297,7 @@ def test_a_reader_may_launch_elsewhere(launches, driver):
     assert [handle for _, handle, _ in driver.launches] == [98, 99]
 
 
+@pytest.mark.slow
 def test_launches_leave_nothing_behind(launches, driver, monkeypatch):
     """No reference, and no memory, however they end."""
     driver.cuLaunchKernelEx = lambda *_: (driver.status,)

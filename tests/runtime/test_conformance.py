@@ -137,6 +137,7 @@ def second_loader(questions, folder=HERE):
     return json.loads(ran.stdout)
 
 
+@pytest.mark.slow
 def test_a_second_loader_answers_as_specified():
     """A loader in another language, written from the specification alone, has the same answers."""
     answers = second_loader([case["ask"] for case in CASES])

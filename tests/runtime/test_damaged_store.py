@@ -159,6 +159,7 @@ def test_a_listed_module_that_is_not_there_is_named(copy):
         open_store(copy).contents()
 
 
+@pytest.mark.slow
 def test_damaged_options_are_a_reason_not_to_compile(copy, fresh_cache):
     """Where the shipped source has changed, too, the options would be needed for the key; ``explain`` goes on."""
     edit(copy / "saxpy" / "index.json", lambda index: index.update(options={"include": True}))
@@ -299,6 +300,7 @@ def test_prebuilt_images_need_no_source(copy, driver, fresh_cache):
     assert store.find_image("saxpy", arch="sm_100", driver=(12, 9)).origin == "jitted", "finished from its PTX"
 
 
+@pytest.mark.slow
 def test_a_damaged_source_is_not_compiled_for_the_next_process_either(copy, driver, fresh_cache, caplog):
     """The kernel that runs is used, and the log says why there will be no other."""
     driver.capability = (8, 6)
@@ -336,6 +338,7 @@ def test_a_compile_reads_through_links_and_past_what_the_index_does_not_list(cop
     assert open_store(copy).find_image(SUM, arch="sm_90").sha256 == image.sha256
 
 
+@pytest.mark.slow
 def test_standard_headers_that_the_index_names_and_nobody_can_read_are_told(copy, fresh_cache):
     """A digest that fits does not make them standard headers."""
     (copy / STANDARD).write_text("[]")

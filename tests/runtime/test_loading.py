@@ -93,6 +93,7 @@ def test_threads_that_ask_together_load_once(store, driver):
     assert len(driver.loaded) == 1
 
 
+@pytest.mark.slow
 def test_an_image_that_the_driver_refuses_is_passed_over(store, driver):
     """209 sends the climb to the next image; the refusal is remembered, and ``explain`` shows it."""
     driver.refuse = refusing(Result.CUDA_ERROR_NO_BINARY_FOR_GPU, store.find_image("saxpy", arch="sm_90").data)
@@ -121,6 +122,7 @@ def test_any_other_failure_of_the_driver_is_an_error(store, driver):
         store.get_kernel("saxpy")
 
 
+@pytest.mark.slow
 def test_where_nothing_loads_every_candidate_is_named(store, driver):
     """NoImageError lists what the driver said of each image."""
     driver.refuse = lambda *_: Result.CUDA_ERROR_NO_BINARY_FOR_GPU

@@ -40,6 +40,7 @@ LADDER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arch", "driver", "policy", "expected"), LADDER)
 def test_ladder(store, fresh_cache, arch, driver, policy, expected):
     """Each hypothetical device gets the best image, and explain names the same one."""
@@ -109,6 +110,7 @@ def test_missing_store_shows_at_first_use(tmp_path):
         open_store("no_such_package").explain("saxpy", arch="sm_90")
 
 
+@pytest.mark.slow
 def test_jit_switched_off(store, fresh_cache, monkeypatch):
     """With HATCH_CUDA_KERNELS_JIT=0 nothing is compiled, and the error lists every candidate and the way out."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
@@ -135,6 +137,7 @@ def test_explain_reads_as_a_table(store, fresh_cache):
     assert "    accepted jitted sm_103 cubin: compute_80 ptx finished by nvJitLink as relocatable code" in text
 
 
+@pytest.mark.slow
 def test_explain_as_data(store, fresh_cache):
     """The JSON has the contracted fields."""
     data = json.loads(json.dumps(store.explain("saxpy", arch="sm_90", driver=(13, 0)).to_json()))
@@ -160,6 +163,7 @@ def test_an_index_of_another_schema_is_refused(example_store, tmp_path):
         open_store(tmp_path / "copy").find_image("saxpy", arch="sm_90")
 
 
+@pytest.mark.slow
 def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
     """The same kernel name in two modules is found by naming the module."""
     from hatch_cuda_kernels.build import build_store

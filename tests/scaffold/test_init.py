@@ -126,6 +126,7 @@ def tree(root):
     }
 
 
+@pytest.mark.slow
 def test_an_empty_folder_becomes_a_project(root, init, capsys):
     """Everything a wheel needs is made, under the folder's name; a second time nothing changes, and that is said."""
     status, done = init()

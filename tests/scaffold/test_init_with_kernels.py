@@ -196,6 +196,7 @@ def test_a_second_init_tries_what_was_not_tried(init, nvrtc, tmp_path):
     assert init()["next"] == []
 
 
+@pytest.mark.slow
 def test_a_second_init_leaves_what_was_edited(init, nvrtc, tmp_path):
     """A module that its author changed is compiled as it is; what does not compile is said beside it."""
     nvrtc("")
@@ -233,6 +234,7 @@ def test_a_manifest_may_lose_all_its_modules(init, nvrtc, tmp_path):
     assert manifest.read_text().endswith("modules:\n  a:\n    source: a.cu\n  # mine: a note\nlaunch: {}\n")
 
 
+@pytest.mark.slow
 def test_a_first_manifest_without_modules_says_so(init):
     """No command comes next that would fail."""
     done = init("--name", "p", **{"a.cu": UNTRIED["csrc/broken.cu"]})
@@ -240,6 +242,7 @@ def test_a_first_manifest_without_modules_says_so(init):
     assert [command.rpartition(" ")[2] for command in done["next"]] == ["init"]
 
 
+@pytest.mark.slow
 def test_templates_beside_other_kernels_are_named(init, tmp_path):
     """What is not in the wheel until it is listed."""
     text = 'extern "C" __global__ void plain(int* p) { *p = 1; }\n' + TWO_TEMPLATES
@@ -261,6 +264,7 @@ LAID_OUT = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("files", "patterns"), LAID_OUT.values(), ids=LAID_OUT.keys())
 def test_what_kernels_are_made_of_is_watched_and_shipped(files, patterns, init, tmp_path):
     """The cache keys of uv and MANIFEST.in have the folders of sources and headers, and no module of Python."""
@@ -304,6 +308,7 @@ def test_a_second_init_watches_new_folders(init, tmp_path):
     assert init()["changed"] == []
 
 
+@pytest.mark.slow
 def test_code_for_one_target_is_listed_for_it(tmp_path, monkeypatch, capsys):
     """Of instructions that only sm_90a has: in code for all architectures, and in a branch for newer ones."""
     wgmma = 'asm volatile("wgmma.fence.sync.aligned;");'

@@ -128,6 +128,7 @@ def test_headers_that_play_no_part_are_not_recorded(make_project, tmp_path, fres
         assert index["toolchain"] == {"nvrtc": load_toolchain().nvrtc, "headers": ""}
 
 
+@pytest.mark.slow
 def test_headers_that_play_a_part_are_recorded(make_project, tmp_path):
     """With a toolkit header, the index says which version of them was compiled."""
     source = '#include <cuda_fp16.h>\nextern "C" __global__ void k(__half* x) { *x = 1; }\n'

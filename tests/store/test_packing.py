@@ -86,6 +86,7 @@ def test_packing_changes_no_image(build, packed):
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 def test_auto_packs_from_32_kib_on(build):
     """A module below is plain files, one above is packed, whatever the number of kernels."""
     out = build("out", manifest(TWO_MODULES, archs=["sm_90"]), {"a.cu": kernel("a", 3), "b.cu": kernel("b", 40_000)})
@@ -95,12 +96,14 @@ def test_auto_packs_from_32_kib_on(build):
     assert names(out / "b") == INDEX | {"images.xz"}
 
 
+@pytest.mark.slow
 def test_auto_leaves_a_single_image_alone(build):
     """There is nothing to pack it with."""
     text = "{schema: 1, arches: [sm_90], modules: {a: {source: a.cu}}}"
     assert names(build("out", text, {"a.cu": kernel("a", 40_000)}) / "a") == INDEX | {"a.sm_90.cubin"}
 
 
+@pytest.mark.slow
 def test_a_module_may_differ_from_the_manifest(build):
     """Packing is stated for all modules, and for one."""
     modules = "a: {source: a.cu}, b: {source: b.cu, packing: none}"
@@ -121,6 +124,7 @@ def test_packs_are_the_same_bytes_every_time(build, packed):
         assert (again / module / "images.xz").read_bytes() == (packed / module / "images.xz").read_bytes()
 
 
+@pytest.mark.slow
 def test_modules_of_equal_images_store_them_once(build):
     """A module refers to an earlier one's images, packed or not, and both are read."""
     files = {"a.cu": kernel("a", 3)}
@@ -214,6 +218,7 @@ def test_plain_stores_load_no_decompressor(example_store):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_an_index_does_not_grow_with_its_kernels(build):
     """What every look-up parses is the same for one instance and for forty."""
     source = {"f.cu": "template <int N> __global__ void f(int* x) { *x = N; }\n"}

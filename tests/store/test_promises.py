@@ -54,6 +54,7 @@ def build(make_project, out, top, module=""):
     return out
 
 
+@pytest.mark.slow
 def test_a_build_with_spills_over_the_limit_fails(make_project, tmp_path):
     """The kernel, the architecture and the bytes are named, and nothing is written; PTX has no spills."""
     with pytest.raises(BuildError) as caught:
@@ -330,12 +331,14 @@ def test_a_store_within_the_limit_is_written(project, tmp_path):
     assert one == two
 
 
+@pytest.mark.slow
 def test_an_editable_store_has_no_limit(project, tmp_path):
     """It is never shipped."""
     root = project("max_wheel_size: 1,")
     build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out", editable=True)
 
 
+@pytest.mark.slow
 def test_the_command_line_fails_with_status_1(project, tmp_path, capsys):
     """``build`` says the same as the hook."""
     assert main(["build", str(project("max_wheel_size: 1,") / "kernels.yaml"), "--out", str(tmp_path / "out")]) == 1
@@ -376,6 +379,7 @@ def images_in(source):
     return {image["file"]: image for module in source["modules"].values() for image in module["images"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wheel", "store", "package"])
 def test_extracted_images_are_readable_files(project, tmp_path, capsys, kind, monkeypatch):
     """Every image, packed or plain, is written under the name the index gives it."""
@@ -400,6 +404,7 @@ def test_extracted_images_are_readable_files(project, tmp_path, capsys, kind, mo
     assert b".target sm_80" in files["small.compute_80.ptx"]
 
 
+@pytest.mark.slow
 def test_extract_says_where(project, tmp_path, capsys):
     """In text, the last line says how many images are where."""
     build_store(load_manifest(project() / "kernels.yaml"), tmp_path / "_kernels")
@@ -407,6 +412,7 @@ def test_extract_says_where(project, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == f"6 images written to {tmp_path / 'out'}"
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_named(project, tmp_path, capsys):
     """A file where the folder should be is an error in one sentence."""
     build_store(load_manifest(project() / "kernels.yaml"), tmp_path / "_kernels")

@@ -73,6 +73,7 @@ def test_a_changed_module_is_packed_anew(build, project, packed):
     assert again == build("clean")
 
 
+@pytest.mark.slow
 def test_other_code_packed_the_store(build, tmp_path, packed):
     """Its blocks hold the images, but a build into an empty folder would pack them otherwise."""
     first = build("store")

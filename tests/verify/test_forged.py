@@ -286,6 +286,7 @@ def headers_of(data):
         return [*names, (archive.start_dir, len(data))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", slow_but([range(10)], [range(10), range(10, 80)]), ids=str)
 @pytest.mark.parametrize("where", ["anywhere", "headers"])
 def test_a_changed_byte_of_a_wheel_is_reported_or_changes_nothing(example_wheel, tmp_path, capsys, seeds, where):
@@ -374,6 +375,7 @@ def test_wrong_lowered_names_are_not(name, lowered):
     assert not can_mean(name, lowered)
 
 
+@pytest.mark.slow
 def test_rebuild_names_the_file_and_the_command_that_shows_the_difference(make_project, tmp_path, capsys, fresh_cache):
     """``--keep`` leaves both stores in a new folder."""
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
@@ -478,6 +480,7 @@ UNCOMPARED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", UNCOMPARED)
 def test_a_rebuild_that_compares_nothing_fails(small, capsys, damaged):
     """Also where the check that names the damage is left out."""
@@ -488,6 +491,7 @@ def test_a_rebuild_that_compares_nothing_fails(small, capsys, damaged):
     assert re.search(rf"failed   rebuild .*\n    {says}", capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_store_without_modules_is_none(small, capsys):
     """No build writes one."""
     shutil.rmtree(small / "a")

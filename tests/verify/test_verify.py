@@ -108,6 +108,7 @@ def test_rebuild_gives_the_same_bytes_or_says_which_differ(wheel, capsys, tmp_pa
     assert re.search(r"\d+ of \d+ bytes differ from what the shipped source gives, the first at \d+", rebuilt[SM_90])
 
 
+@pytest.mark.slow
 def test_the_recorded_budget_is_for_the_wheel_file(wheel, capsys, tmp_path):
     """A wheel over the size its manifest promised fails; in a folder there is no wheel to weigh."""
     parts = Wheel(wheel)
@@ -144,6 +145,7 @@ def test_names_that_share_a_symbol_pass(make_project, tmp_path, capsys):
     assert verify(capsys, tmp_path / "out", "--rebuild", "--skip", "assembly")[::2] == (0, [])
 
 
+@pytest.mark.slow
 def test_rebuild_by_another_toolchain_names_the_packages(wheel, capsys, tmp_path):
     """A module that another NVRTC compiled is not compiled here; the command that brings it is named."""
     parts = Wheel(wheel)
@@ -202,6 +204,7 @@ def test_verify_needs_neither_the_build_extra_nor_a_compiler(wheel):
     assert subprocess.run([*command, "--skip", "assembly"]).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [

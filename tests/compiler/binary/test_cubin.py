@@ -106,6 +106,7 @@ def test_resources_agree_with_ptxas(sample):
     assert cubin.kernels["calls"].stack >= 128
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--device-debug",), ("--generate-line-info",), ("--ptxas-options=-O1",)])
 @pytest.mark.parametrize("arch", slow_but(["sm_80"], ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]))
 def test_spills_agree_with_ptxas(arch, flags):
@@ -120,6 +121,7 @@ def test_spills_agree_with_ptxas(arch, flags):
         assert cubin.kernels["spills"].spill_loads > 100
 
 
+@pytest.mark.slow
 def test_a_relocatable_image_says_so(image):
     """An image that still has to be linked is no image for a driver."""
     assert not read_cubin(image).relocatable

@@ -166,6 +166,7 @@ def test_answers_are_bounded(fresh_cache):
     assert kept[-1] == 99
 
 
+@pytest.mark.slow
 def test_the_toolchain_is_remembered_as_it_is(fresh_cache, tmp_path, monkeypatch):
     """With headers that no package lists, too: their edit is seen."""
     folder = tmp_path / "site" / "nvidia" / "cu13" / "include"

@@ -222,6 +222,7 @@ def test_what_is_for_other_compilers_is_not_asked_for(write, tmp_path, fresh_cac
     }
 
 
+@pytest.mark.slow
 def test_a_block_sort_asks_for_little():
     """CUB includes more for other compilers; beside what NVRTC reads, it would be most of what a wheel ships."""
     asked = scan_headers(("cub/block/block_radix_sort.cuh",), load_toolchain().include_dirs).asked.names
