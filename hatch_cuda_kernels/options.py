@@ -298,7 +298,10 @@ def option_conflicts(options: NvrtcOptions, *, front_end: str = "per-arch") -> l
 
 def options_from(data: dict[str, Any]) -> NvrtcOptions:
     """Read what ``canonical_options`` gave. Raises TypeError as ``options_of``, ValueError for a flag in ``extra``."""
-    options = options_of(data)
+    try:
+        options = options_of(data)
+    except TypeError as error:
+        raise TypeError(str(error).removeprefix("options: ")) from None
     refusal = next(filter(None, map(extra_refusal, options.extra)), None)
     if refusal is not None:
         message = f"extra: {refusal}"

@@ -165,7 +165,7 @@ def test_damaged_options_are_a_reason_not_to_compile(copy, fresh_cache):
     edit(copy / "saxpy" / "index.json", lambda index: index.update(options={"include": True}))
     (copy / "project.source" / "kernels" / "saxpy.cu").write_text("changed")
     explained = open_store(copy).explain("saxpy", arch="sm_75")
-    reason = "saxpy/index.json: cannot read the options: include is missing or damaged"
+    reason = "saxpy/index.json: cannot read the options: include takes a tuple or list of str, not True"
     assert [candidate.reason.partition(str(copy))[2] for candidate in explained.candidates[-2:]] == [f"/{reason}"] * 2
 
 

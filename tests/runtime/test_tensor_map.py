@@ -221,7 +221,7 @@ def test_an_array_that_moved_is_refused(kernels, driver):
     found = tensor_map(array, box=(8, 8))
     array.__cuda_array_interface__["data"] = (0x9000, False)
     with pytest.raises(
-        ArgumentError, match=r"argument 0 .* of copy .* the array has other memory since the tensor map"
+        ArgumentError, match=r"argument 0 .* of copy .* the array's memory has moved since the tensor map"
     ):
         kernels.get_kernel("copy")[1, 32](found, 1, found)
 
