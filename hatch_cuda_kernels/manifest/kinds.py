@@ -49,7 +49,7 @@ class ManifestReading:
     filename: str
     files: ProjectFiles
     version: Callable[[], str]
-    """Returns the project's version. Raises RefusedError if it is not known."""
+    """Returns the version of the project. Raises InputError if it is not known."""
     problems: list[Marked] = field(default_factory=list)
 
     def locate(self, mark: Mark, path: str) -> str:
