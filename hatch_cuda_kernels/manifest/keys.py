@@ -270,6 +270,7 @@ def _flag(_: Spot, value: str) -> str:
 _SPILL_BYTES: Final = integer(0, 999_999_999)
 _CHUNK: Final = integer(1, MOST_INSTANCES)
 _NAMES: Final = items_of(text("a C++ name"))
+_EXCLUDED: Final = map_of(CPP_TEXT, keys=IDENTIFIER, key_words="an axis name (a C identifier)", least=1)
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
 #: The kinds of NvrtcOptions' fields, by name or else by type. A new flag of type bool needs no entry.
 _OPTION_KINDS: Final[dict[str, Kind]] = {
@@ -312,7 +313,15 @@ _MODULE: Final[Table] = {
     ),
     "kernels": Key(_NAMES, "Kernels that must be in the image, else the build fails."),
     "instances": Key(_NAMES, "Name expressions to instantiate; {NAME} stands for each value of a matrix axis."),
-    "matrix": Key(_MATRIX, "Values of the placeholders in instances, as C++ text; all combinations are compiled."),
+    "matrix": Key(
+        _MATRIX,
+        "Values of the placeholders in instances and in the module's name, as C++ text; all combinations are compiled."
+        " With {NAME} in the module's name, each combination is a module, and its macros may have {NAME}, too.",
+    ),
+    "exclude": Key(
+        items_of(_EXCLUDED, unique=False),
+        "Combinations of the axes in the module's name to leave out: those that have all values of an item.",
+    ),
     "chunk": Key(
         _CHUNK,
         "Maximum number of instances in one program, so that more cores share them. Default: all are one program.",
@@ -346,7 +355,10 @@ _SUPPORTS: Final[Table] = {
     ),
 }
 _MODULES: Final = map_of(
-    table("module", _MODULE), keys=ENTRY_NAME, key_words="a module name (letters, digits, _ and -, or a *)", least=1
+    table("module", _MODULE),
+    keys=ENTRY_NAME,
+    key_words="a module name (letters, digits, _ and -, a *, or an {AXIS})",
+    least=1,
 )
 
 

@@ -1,17 +1,20 @@
-"""From the entries of a manifest to modules and instances: ``*`` in names, placeholders in instances."""
+"""From the entries of a manifest to modules and instances: ``*`` and placeholders in names, and in instances."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import InputError, suggest
-from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item
+from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item, Spot
 from hatch_cuda_kernels.manifest.model import Named, Pattern
+from hatch_cuda_kernels.manifest.yaml_text import Mapping as Tree
 from hatch_cuda_kernels.manifest.yaml_text import shorten
-from hatch_cuda_kernels.names import base_name, expand, placeholders
+from hatch_cuda_kernels.names import base_name, expand, fill, normalize_name, placeholders
+from hatch_cuda_kernels.store import ExpressionError, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +36,7 @@ def expand_instances(
     used = _axes(instances)
     for name, axis in matrix.items():
         if name not in used and IDENTIFIER.fullmatch(name):
-            axis.spot.report(f"no instance uses {{{name}}}; remove it or write an instance with it")
+            axis.spot.report(f"no instance uses {{{name}}}; remove it, or write it into an instance or the name")
     patterns = []
     for item in instances:
         names = placeholders(item.value)
@@ -126,12 +129,16 @@ def _functions(files: ProjectFiles, path: str) -> list[tuple[str, bool]]:
     return [(one.name, "__global__" in one.words) for one in declared if one.kind in {"function", "instantiation"}]
 
 
-ENTRY_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:\*[A-Za-z0-9_-]*)?|\*[A-Za-z0-9_-]*")
+_PART: Final = rf"(?:[A-Za-z0-9_-]|\{{{IDENTIFIER.pattern}\}})*"
+ENTRY_NAME: Final = re.compile(rf"(?=[A-Za-z_{{*]){_PART}(?:\*{_PART})?")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 #: What stands for a list of sources, which has no ``*``.
 _JOINED: Final = "sources"
 #: Windows opens a device for a file or folder of these names.
 _WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
+#: The limit for all modules together: each is a folder of the store.
+MOST_MODULES: Final = 10_000
+_FEWER: Final = "shorten a matrix, or split the entries between packages"
 
 
 def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
@@ -139,35 +146,194 @@ def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
     modules: dict[str, Item] = {}
     folded: dict[str, str] = {}
     for entry, item in entries.items():
+        repeated = False
         for name, values in _modules_of(entry, item):
+            found = Item(values, item.spot)
             if _WINDOWS_DEVICES.fullmatch(name):
                 item.spot.report(f"{name!r} cannot be a folder on Windows; choose another name")
             first = folded.setdefault(name.lower(), name)
-            if name in modules:
-                item.spot.report(f"{modules[name].spot.path} gives a module {name!r}, too; give them different names")
-            elif first != name:
+            if name in modules and not repeated:
+                other = f"{modules[name].spot.path}{_values_text(modules[name])}"
+                here = _values_text(found, ", as {} does here")
+                item.spot.report(f"{other} gives a module {name!r}, too{here}; give them different names")
+                repeated = bool(here)  # the others of an entry tend to have the same cause
+            elif name not in modules and first != name:
                 item.spot.report(f"{name!r} and {first!r} differ only in case, and would be one folder on some systems")
-            modules.setdefault(name, Item(values, item.spot))
+            elif len(modules) == MOST_MODULES:
+                item.spot.report(f"with this, the manifest has more than {MOST_MODULES} modules; {_FEWER}")
+                return modules
+            modules.setdefault(name, found)
     return modules
 
 
-def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, object] | None]]:
+def _values_text(module: Item, form: str = " with {}") -> str:
+    values = (module.value or {}).get("axes")
+    return form.format(", ".join(f"{axis}: {value}" for axis, value in values.items())) if values else ""
+
+
+def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, Any] | None]]:
     values = item.value or {}
     source = values.get("source") or (_JOINED if values.get("sources") else None)
     if source is None:  # refused, or missing
         yield entry, item.value
-    elif ("*" in entry) != ("*" in source):
+        return
+    if ("*" in entry) != ("*" in source):
         one, other = ("name", "source") if "*" in entry else ("source", "name")
         item.spot.report(f"the {one} has a * and the {other} has none; with one in both, each file is a module")
-    elif "*" not in entry:
-        yield entry, item.value | {"entry": entry}
-    else:
-        before, after = source.split("*")
-        files = item.spot.reading.files
-        for path, share in _share_instances(item.value, tuple(files.glob(source)), files):
-            name = entry.replace("*", path[len(before) : len(path) - len(after)])
-            if _NAME.fullmatch(name):
-                yield name, item.value | share | {"source": path, "entry": entry}
+        return
+    combinations, named = _combinations(entry, item), placeholders(entry)
+    used = {*_check_macros(entry, item)} if named else set()
+    rest = {name: axis for name, axis in (values.get("matrix") or {}).items() if name not in used.union(named)}
+    shared = values | {"entry": entry} | ({"matrix": rest} if named and rest != values.get("matrix") else {})
+    for file, found in _files_of(source, item._replace(value=shared)):
+        for axes in combinations:
+            name = fill(entry, {axis: _in_name(value) for axis, value in axes.items()}).replace("*", file)
+            if name == entry or _NAME.fullmatch(name):
+                yield name, _with_axes(found, axes, item.spot) if axes else found
             else:
+                what = _values_text(Item({"axes": axes}, item.spot), "{}") or found["source"]
                 problem = "which is not a module name (letters, digits, _ and -); rename it"
-                item.spot.report(f"{path} would be the module {name!r}, {problem}")
+                item.spot.report(f"{what} would be the module {name!r}, {problem}")
+
+
+def _files_of(source: str, item: Item) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what ``*`` stands for in each file of an entry, with the file's share; all of the entry without a ``*``."""
+    if "*" not in source:
+        yield "", item.value
+        return
+    before, after = source.split("*")
+    files = item.spot.reading.files
+    for path, share in _share_instances(item.value, tuple(files.glob(source)), files):
+        yield path[len(before) : len(path) - len(after)], item.value | share | {"source": path}
+
+
+def _in_name(value: str) -> str:
+    """Return the value of an axis as module names have it: ``thrust_complex_float`` for ``thrust::complex<float>``."""
+    return "_".join(filter(None, re.split(r"[^A-Za-z0-9_]+", value)))
+
+
+def _combinations(entry: str, item: Item) -> list[dict[str, str]]:
+    """Return the values of the axes in an entry's name, for each of its modules; the first axis varies slowest.
+
+    It is one without axes where the name has none. Notes what is wrong with the name and with ``exclude``.
+    """
+    matrix: Mapping[str, Item] | None = item.value.get("matrix", {})
+    named = placeholders(entry)
+    if matrix is None:
+        return []
+    for name in named:
+        if name not in matrix:
+            item.spot.report(f"unknown placeholder {{{name}}}{suggest(name, matrix, '; add it to the matrix')}")
+    axes: dict[str, tuple[str, ...]] = {name: axis.value for name, axis in matrix.items() if name in named}
+    if len(axes) < len(named) or not all(axes.values()):
+        return []
+    if math.prod(map(len, axes.values())) > MOST_MODULES:
+        item.spot.report(f"its matrix has more than {MOST_MODULES} combinations; {_FEWER}")
+        return []
+    excluded = [_excluded(one, axes) for one in item.value.get("exclude") or ()]
+    every = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
+    kept = [values for values in every if not any(one and one.items() <= values.items() for one in excluded)]
+    if not kept:
+        item.spot.report("exclude leaves no combination; remove an item of it")
+    return kept
+
+
+def _excluded(stated: Item, axes: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the values that an item of ``exclude`` leaves out, as the matrix spells them; none if it is wrong."""
+    values: dict[str, str] = {}
+    for axis, item in stated.value.items():
+        known = {normalize_name(value): value for value in axes.get(axis, ())}
+        if axis not in axes:
+            fix = suggest(axis, axes, f"; write {{{axis}}} into it, or remove this")
+            item.spot.report(f"{axis} is no axis in the module's name{fix}")
+        elif item.value is not None and normalize_name(item.value) not in known:
+            fix = suggest(item.value, known.values(), f"; the values are {', '.join(known.values())}")
+            item.spot.report(f"{axis} is never {shorten(item.value)}{fix}")
+        elif item.value is not None:
+            values[axis] = known[normalize_name(item.value)]
+    return values if len(values) == len(stated.value) else {}
+
+
+def _check_macros(entry: str, item: Item) -> Iterator[str]:
+    """Note placeholders of macros that the name lacks, and its axes that nothing uses; yield the axes of the macros."""
+    values, named = item.value, placeholders(entry)
+    matrix: Mapping[str, Item] = values.get("matrix") or {}
+    spots = _spots_of_macros(item.spot)
+    used = _axes(values.get("instances") or ())
+    for rule in (values.get("launch") or {}).values():
+        used.update(name for size in _sizes(rule).values() for text in size.value for name in placeholders(text))
+    for macro, value in (values.get("options") or {}).get("define") or ():
+        for name in placeholders(value or "") if macro in spots else ():
+            used.add(name)
+            if name in named:
+                continue
+            if name in matrix:
+                yield name
+                problem = f"{{{name}}} is not in the name, so that two modules would have one"
+                spots[macro].report(f"{problem}; write {{{name}}} into it, too")
+            else:
+                fix = suggest(name, named, "; add it to the matrix and the name")
+                spots[macro].report(f"unknown placeholder {{{name}}}{fix}")
+    for name, axis in matrix.items():
+        if name == "version" and name in named:
+            axis.spot.report("{version} is the project's version; rename the axis")
+        elif name in named and name not in used:
+            axis.spot.report(
+                f"{{{name}}} is in the name only; write it into options.define or an instance, or remove it"
+            )
+
+
+def _spots_of_macros(spot: Spot) -> dict[str, Spot]:
+    """Return the places of the values under an entry's ``options.define``."""
+    for key in ("options", "define"):
+        pairs = spot.node.pairs if isinstance(spot.node, Tree) else ()
+        found = next((pair for pair in pairs if pair.key == key), None)
+        if found is None:
+            return {}
+        spot = spot.value(found)
+    return {pair.key: spot.value(pair) for pair in spot.node.pairs} if isinstance(spot.node, Tree) else {}
+
+
+def _with_axes(values: dict[str, Any], axes: dict[str, str], spot: Spot) -> dict[str, Any]:
+    """Return a module with the values of its name's axes in its macros, instances and rules."""
+
+    def filled(text: str) -> str:
+        return fill(text, {name: f"{{{name}}}" for name in placeholders(text)} | axes) if "{" in text else text
+
+    found = values | {"axes": axes}
+    options = values.get("options") or {}
+    if options.get("define"):
+        stated = _spots_of_macros(spot)
+        define = tuple(
+            (name, filled(value) if value and name in stated else value) for name, value in options["define"]
+        )
+        found["options"] = options | {"define": define}
+    if values.get("instances"):
+        found["instances"] = tuple(item._replace(value=filled(item.value)) for item in values["instances"])
+    if values.get("launch"):
+        found["launch"] = {filled(kernel): _rule_with_axes(rule, axes) for kernel, rule in values["launch"].items()}
+    return found
+
+
+def _sizes(rule: Item) -> dict[str, Item]:
+    """Return the expressions of a rule by key, each as a tuple of texts."""
+    stated = {key: size for key, size in (rule.value or {}).items() if isinstance(size, Item)}
+    return {
+        key: size._replace(value=(size.value,) if isinstance(size.value, str) else size.value)
+        for key, size in stated.items()
+    }
+
+
+def _rule_with_axes(rule: Item, axes: Mapping[str, str]) -> Item:
+    found = {}
+    for key, size in _sizes(rule).items():
+        values = {name: f"{{{name}}}" for text in size.value for name in placeholders(text)}
+        for name in values.keys() & axes.keys():
+            try:
+                values[name] = python_text(axes[name], {}, {})
+            except ExpressionError:
+                values[name] = "0"
+                size.spot.report(f"{{{name}}} may be {axes[name]!r}, which is not an integer")
+        texts = tuple(fill(text, values) for text in size.value)
+        found[key] = size._replace(value=texts if isinstance(rule.value[key].value, tuple) else texts[0])
+    return rule._replace(value=rule.value and rule.value | found)

@@ -123,10 +123,15 @@ def assert_text(shown, pattern):
     assert not re.search(pattern, bad)
 
 
+MAPPINGS = "mappings of an axis to C++ text"
+
+
 def singular(words):
     """Return the singular of a noun, an example after it left as it is."""
     noun, comma, example = words.partition(",")
-    noun = {"compute capabilities": "compute capability"}.get(noun, noun)
+    noun = {"compute capabilities": "compute capability", MAPPINGS: MAPPINGS.replace("mappings", "mapping")}.get(
+        noun, noun
+    )
     return f"{noun.removesuffix('s')}{comma}{example}"
 
 
@@ -165,6 +170,7 @@ def test_manifest_reference_has_the_defaults(tmp_path):
         "source": "required",
         "sources": "one: `source`",
         "libraries": "`[]`",
+        "exclude": "`[]`",
         "chunk": "none",
         "front_end": f"`{module.front_end}`",
         "launch": "`{}`",

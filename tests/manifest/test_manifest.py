@@ -163,13 +163,14 @@ modules:
     instances: ["block_sum<{T}>"]
     matrix: {K: [float]}
 """
+    fix = "remove it, or write it into an instance or the name"
     assert problems_of(text, root) == [
         "kernels.yaml:2:7: cuda: expected a CUDA release such as '13.0', found the number 13.0; quote it: '13.0'",
         "kernels.yaml:3:17: arches[1]: unknown architecture 'sm_9' (did you mean 'sm_90'?)",
         "kernels.yaml:4:11: options.use_fastmath: unknown key (did you mean 'use_fast_math'?)",
         "kernels.yaml:6:17: modules.sax.source: there is no file 'kernels/sapy.cu' (did you mean 'kernels/saxpy.cu'?)",
         "kernels.yaml:9:17: modules.reduce.instances[0]: unknown placeholder {T}; add it to the matrix",
-        "kernels.yaml:10:14: modules.reduce.matrix.K: no instance uses {K}; remove it or write an instance with it",
+        f"kernels.yaml:10:14: modules.reduce.matrix.K: no instance uses {{K}}; {fix}",
     ]
 
 
@@ -360,8 +361,66 @@ modules:
     assert [named.text for named in modules["saxpy"].instances] == ["n::scale<float>", "n::scale<double>", "inc<1>"]
     assert [pattern.matrix for pattern in modules["reduce"].patterns] == [(("N", ("32",)),)]
     assert problems_of(text.replace("N: [32]", "N: [32], M: [1]"), root) == located(
-        ["6:43: modules.'*'.matrix.M: no instance uses {M}; remove it or write an instance with it"]
+        ["6:43: modules.'*'.matrix.M: no instance uses {M}; remove it, or write it into an instance or the name"]
     )
+
+
+def test_axes_in_a_name_make_a_module_of_each_combination(root):
+    """Macros, instances and rules have the combination's values; other axes stay those of the instances."""
+    text = """\
+schema: 1
+options: {define: {LOG: "{T}"}}
+modules:
+  "aux_{T}_{N}":
+    source: kernels/saxpy.cu
+    matrix: {N: [128, 256], T: [float, "thrust::complex<float>"], K: [1, 2]}
+    exclude: [{T: "thrust::complex < float >", N: 256}]
+    instances: ["f<{T}, {K}>"]
+    options: {define: {TYPE: "{T}", "SIZE(x)": "x * {N}", BODY: "{ T }", BARE: }}
+    launch: {"f<{T}, {K}>": {grid: "ceil_div(n, {N})", block: ["{N}", "{K}"]}}
+  plain: {source: kernels/saxpy.cu, options: {define: {BODY: "{T}"}}}
+"""
+    modules = {module.name: module for module in parse_manifest(text, root=root).modules}
+    assert [*modules] == ["aux_float_128", "aux_float_256", "aux_thrust_complex_float_128", "plain"]
+    found = modules["aux_thrust_complex_float_128"]
+    assert found.entry == "aux_{T}_{N}"
+    assert found.options.define == (
+        ("LOG", "{T}"),
+        ("TYPE", "thrust::complex<float>"),
+        ("SIZE(x)", "x * 128"),
+        ("BODY", "{ T }"),
+        ("BARE", None),
+    )
+    assert [named.text for named in found.instances] == ["f<thrust::complex<float>, 1>", "f<thrust::complex<float>, 2>"]
+    assert found.patterns == (Pattern(text="f<thrust::complex<float>, {K}>", matrix=(("K", ("1", "2")),)),)
+    (stated,) = found.launch
+    assert (stated.rule.kernel, stated.rule.grid, stated.rule.block) == (
+        "f<thrust::complex<float>, {K}>",
+        ("ceil_div(n, 128)",),
+        ("128", "{K}"),
+    )
+    assert modules["plain"].options.define == (("LOG", "{T}"), ("BODY", "{T}"))
+
+
+def test_axes_in_a_name_with_a_star(root):
+    """Each file is a module for each combination; a file without an axis' instances has it in its name all the same."""
+    (root / "kernels/saxpy.cu").write_text("template <class T> __global__ void scale(T* x) {}")
+    text = """\
+schema: 1
+modules:
+  "{T}_*":
+    source: kernels/*.cu
+    matrix: {T: [float, int]}
+    instances: ["scale<{T}>"]
+    options: {define: {TYPE: "{T}"}}
+"""
+    modules = parse_manifest(text, root=root).modules
+    assert [(module.name, [named.text for named in module.instances], module.options.define) for module in modules] == [
+        ("float_reduce", [], (("TYPE", "float"),)),
+        ("float_saxpy", ["scale<float>"], (("TYPE", "float"),)),
+        ("int_reduce", [], (("TYPE", "int"),)),
+        ("int_saxpy", ["scale<int>"], (("TYPE", "int"),)),
+    ]
 
 
 def defined(text, root, **more):

@@ -119,7 +119,7 @@ IN_MODULE = {
     "lineinfo: true": [
         (
             "2:41: modules.a.lineinfo: unknown key; known here: source, sources, libraries, kernels, instances, matrix,"
-            " chunk, globals, headers, arches, options, front_end, max_spill_bytes, packing, launch"
+            " exclude, chunk, globals, headers, arches, options, front_end, max_spill_bytes, packing, launch"
         )
     ],
     "kernels: no": ["2:50: modules.a.kernels: expected a list, found the boolean no"],
@@ -136,9 +136,11 @@ IN_MODULE = {
     "instances: ['f<{T}>']": ["2:53: modules.a.instances[0]: unknown placeholder {T}; add it to the matrix"],
     "instances: ['f<{TYP}>'], matrix: {TYPE: [int]}": [
         "2:53: modules.a.instances[0]: unknown placeholder {TYP} (did you mean 'TYPE'?)",
-        "2:75: modules.a.matrix.TYPE: no instance uses {TYPE}; remove it or write an instance with it",
+        "2:75: modules.a.matrix.TYPE: no instance uses {TYPE}; remove it, or write it into an instance or the name",
     ],
-    "matrix: {T: [int]}": ["2:50: modules.a.matrix.T: no instance uses {T}; remove it or write an instance with it"],
+    "matrix: {T: [int]}": [
+        "2:50: modules.a.matrix.T: no instance uses {T}; remove it, or write it into an instance or the name"
+    ],
     "instances: ['f<{T}, {U}, {V}>'], matrix: {T: [], U: [int, int], V: int}": [
         "2:86: modules.a.matrix.T: the list is empty; give at least one item",
         "2:99: modules.a.matrix.U[1]: 'int' is listed twice (first as [0])",
@@ -183,12 +185,14 @@ SOURCES = {
     "kernels/../../a.cu": "'kernels/../../a.cu' leaves the project; keep the file inside the manifest's folder",
 }
 
+NO_NAME = "which is not a module name (letters, digits, _ and -); rename it"
+
 MODULE_NAMES = {
     "{1a: &a {source: kernels/saxpy.cu}, a.b: *a, a/b: *a, '': *a}": [
-        "2:11: modules.1a: '1a' is not a module name (letters, digits, _ and -, or a *)",
-        "2:46: modules.'a.b': 'a.b' is not a module name (letters, digits, _ and -, or a *)",
-        "2:55: modules.'a/b': 'a/b' is not a module name (letters, digits, _ and -, or a *)",
-        "2:64: modules.'': '' is not a module name (letters, digits, _ and -, or a *)",
+        "2:11: modules.1a: '1a' is not a module name (letters, digits, _ and -, a *, or an {AXIS})",
+        "2:46: modules.'a.b': 'a.b' is not a module name (letters, digits, _ and -, a *, or an {AXIS})",
+        "2:55: modules.'a/b': 'a/b' is not a module name (letters, digits, _ and -, a *, or an {AXIS})",
+        "2:64: modules.'': '' is not a module name (letters, digits, _ and -, a *, or an {AXIS})",
     ],
     "{sum: &a {source: kernels/saxpy.cu}, Sum: *a, nul: *a}": [
         "2:47: modules.Sum: 'Sum' and 'sum' differ only in case, and would be one folder on some systems",
@@ -197,14 +201,14 @@ MODULE_NAMES = {
     "{'*': {source: kernels/saxpy.cu}, b: {source: kernels/*.cu}, '**': {source: kernels/*.cu}}": [
         "2:11: modules.'*': the name has a * and the source has none; with one in both, each file is a module",
         "2:44: modules.b: the source has a * and the name has none; with one in both, each file is a module",
-        "2:71: modules.'**': '**' is not a module name (letters, digits, _ and -, or a *)",
+        "2:71: modules.'**': '**' is not a module name (letters, digits, _ and -, a *, or an {AXIS})",
     ],
     "{'*': {source: kernels/*.cu}, saxpy: {source: kernels/reduce.cu}, 's*': {source: kernels/s*.cu}}": [
         "2:40: modules.saxpy: modules.'*' gives a module 'saxpy', too; give them different names",
         "2:76: modules.'s*': modules.'*' gives a module 'saxpy', too; give them different names",
     ],
     "{'*': {source: kernels/*saxpy.cu, instances: ['f<{T}>']}, 'x-*': {source: 'kernels/*', instances: ['g<{T}>']}}": [
-        f"{where} would be the module {name!r}, which is not a module name (letters, digits, _ and -); rename it"
+        f"{where} would be the module {name!r}, {NO_NAME}"
         for where, name in (
             ("2:11: modules.'*': kernels/saxpy.cu", ""),
             ("2:68: modules.'x-*': kernels/reduce.cu", "x-reduce.cu"),
@@ -213,6 +217,50 @@ MODULE_NAMES = {
     ],
     "{'*': {source: kernels/*.cu, instances: ['f<{T}>']}}": [
         "2:51: modules.'*'.instances[0]: unknown placeholder {T}; add it to the matrix",
+    ],
+}
+
+#: Entries of kernels/saxpy.cu; ``@`` is what problems call the one with a placeholder in its name.
+AXES_IN_NAMES = {
+    "'k_{T}': {%s}": ["2:11: @: unknown placeholder {T}; add it to the matrix"],
+    "'k_{T}': {%s, matrix: {TT: [int]}}": [
+        "2:11: @: unknown placeholder {T} (did you mean 'TT'?)",
+    ],
+    "'k_{T}': {%s, matrix: {T: [int, float]}}": [
+        "2:56: @.matrix.T: {T} is in the name only; write it into options.define or an instance, or remove it",
+    ],
+    "'k_{T}': {%s, matrix: {T: [int], U: [1, 2]}, options: {define: {A: '{T}{U}', B: '{V}', C: '{ V }{0}'}}}": [
+        "2:100: @.options.define.A: {U} is not in the name, so that two modules would have one; write {U} into it, too",
+        "2:113: @.options.define.B: unknown placeholder {V}; add it to the matrix and the name",
+    ],
+    "'k_{T}': {%s, matrix: {T: [int], U: [1, 2]}, options: {define: {A: '{T}'}}}": [
+        "2:66: @.matrix.U: no instance uses {U}; remove it, or write it into an instance or the name"
+    ],
+    "'k_{T}': {%s, matrix: {T: [int, float]}, exclude: [{T: int8}, {U: 1}], options: {define: {A: '{T}'}}}": [
+        "2:85: @.exclude[0].T: T is never 'int8' (did you mean 'int'?)",
+        "2:96: @.exclude[1].U: U is no axis in the module's name; write {U} into it, or remove this",
+    ],
+    "k: {%s, exclude: [{T: int}]}": [
+        "2:52: modules.k.exclude[0].T: T is no axis in the module's name; write {T} into it, or remove this",
+    ],
+    "'k_{T}': {%s, matrix: {T: [int]}, exclude: [{T: int}], options: {define: {A: '{T}'}}}": [
+        "2:11: @: exclude leaves no combination; remove an item of it"
+    ],
+    "'k_{T}': {%s, matrix: {T: [a b, a<b>, 'a,b']}, options: {define: {A: '{T}'}}}": [
+        "2:11: @: @ with T: a b gives a module 'k_a_b', too, as T: a<b> does here; give them different names"
+    ],
+    "k_a: {%s}, 'k_{T}': {source: kernels/saxpy.cu, matrix: {T: [a]}, options: {define: {A: '{T}'}}}": [
+        "2:44: @: modules.k_a gives a module 'k_a', too, as T: a does here; give them different names"
+    ],
+    "'k_{T}': {%s, matrix: {T: [a]}, launch: {k: {grid: 1, block: '{T}'}}}": [
+        "2:94: @.launch.k.block: {T} may be 'a', which is not an integer"
+    ],
+    "'k_{T}': {%s, matrix: {T: [a], version: [b]}, instances: ['f<{T}, {version}>']}": [],
+    "'{version}': {%s, matrix: {version: [a]}, instances: ['f<{version}>']}": [
+        "2:60: modules.'{version}'.matrix.version: {version} is the project's version; rename the axis"
+    ],
+    "'{T}k': {%s, matrix: {T: [1]}, options: {define: {A: '{T}'}}}": [
+        f"2:11: modules.'{{T}}k': T: 1 would be the module '1k', {NO_NAME}",
     ],
 }
 
@@ -253,6 +301,30 @@ def test_problems_with_a_source(source, root):
 def test_problems_with_module_names(modules, root):
     """A name that some file system could not hold beside the others is refused at the name."""
     assert problems_of(f"schema: 1\nmodules: {modules}\n", root) == located(MODULE_NAMES[modules])
+
+
+@pytest.mark.parametrize("entry", AXES_IN_NAMES)
+def test_problems_with_axes_in_a_name(entry, root):
+    """What is wrong with the axes of a module's name is told where it is written, with what to write."""
+    text = f"schema: 1\nmodules: {{{entry % 'source: kernels/saxpy.cu'}}}\n"
+    expected = (problem.replace("@", "modules.'k_{T}'") for problem in AXES_IN_NAMES[entry])
+    assert problems_of(text, root) == located(expected)
+
+
+def test_too_many_modules(root):
+    """The manifest has 10,000 modules at most, of one entry or of all."""
+    axes = ", ".join(f"{axis}: [{', '.join(map(str, range(100)))}]" for axis in "MN")
+    entry = f"{{source: kernels/saxpy.cu, matrix: {{{axes}, L: [1]}}, options: {{define: {{A: '{{L}}{{M}}{{N}}'}}}}}}"
+    text = f"schema: 1\nmodules:\n  'k_{{L}}_{{M}}_{{N}}': {entry}\n"
+    assert problems_of(text, root) == []
+    more = f"{text}  k: {{source: kernels/saxpy.cu}}\n"
+    fix = "shorten a matrix, or split the entries between packages"
+    assert problems_of(more, root) == located(
+        [f"4:3: modules.k: with this, the manifest has more than 10000 modules; {fix}"]
+    )
+    assert problems_of(text.replace("L: [1]", "L: [1, 2]"), root) == located(
+        [f"3:3: modules.'k_{{L}}_{{M}}_{{N}}': its matrix has more than 10000 combinations; {fix}"]
+    )
 
 
 def test_symbolic_links_out_of_the_project(root, tmp_path_factory):

@@ -50,6 +50,7 @@ GOOD_MODULES = [
     "kernels: []",
     "packing: none",
     "instances: ['f<{T}>'], matrix: {T: [int, 8.1, 8.10, no]}",
+    "instances: ['f<{M}>'], matrix: {M: [1]}",
     "globals: [d_filter], headers: [inc/*.h], arches: [sm_80], front_end: ptx, options: {lineinfo: true}",
 ]
 BAD = [
@@ -108,6 +109,9 @@ BAD_MODULES = [
     "matrix: {T: [[int]]}",
     "matrix: {T: [null]}",
     "matrix: {T-1: [int]}",
+    "exclude: {T: int}",
+    "exclude: [{}]",
+    "exclude: [{T: [int]}]",
     "front_end: fast",
     "packing: true",
     "arches: all_major",
