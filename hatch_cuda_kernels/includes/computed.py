@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp import (
@@ -142,7 +142,7 @@ class _Search:
     _definitions: Mapping[str, Sequence[Macro]]
     _operand: _Operand
     _texts: Mapping[str, SourceText]
-    _left: int = _BUDGET
+    _left: int = field(default_factory=lambda: _BUDGET)
 
     def named(self) -> MadeNames:
         """Return what the operand may name."""

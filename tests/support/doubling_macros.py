@@ -160,4 +160,5 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     _, reader, store, folder, budget, *names = sys.argv
     computed._BUDGET = int(budget)
+    assert computed._Search({}, None, {})._left == int(budget)
     read_all(reader, Path(store).absolute(), Path(folder).absolute(), names)
