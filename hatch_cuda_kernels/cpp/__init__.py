@@ -23,14 +23,14 @@ __getattr__ = lazy(
         "declarations": "Declaration Declarator",
         "edits": "Edit Edited Editor outermost",
         "heads": "CLASS_KEYS",
-        "lexer": "Directive is_identifier is_literal lex lex_with_places SourceFile Token UnbalancedError",
+        "lexer": "Directive is_identifier is_literal lex lex_with_places SourceFile TextError Token UnbalancedError",
         "macros": (
             "closing_parenthesis Expander ExpansionError leading_to Macro MacroTable MacroToken parse_define "
             "parse_defines parse_definition State texts_of UNKNOWN_VALUE"
         ),
         "parser": "parse read_alone Reading",
         "spelling": "find_closing spell split_at_commas",
-        "stream": "closes_captures Cursor Stream StreamToken TextError",
+        "stream": "closes_captures Cursor Stream StreamToken",
         "unit": "Branches Condition Inclusion InclusionError Run TranslationUnit",
     },
 )

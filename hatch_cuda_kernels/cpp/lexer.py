@@ -328,13 +328,13 @@ class SourceFile:
         for at, directive in enumerate(self.directives):
             if directive.word in _GROUP_GOES_ON:
                 if not waiting:
-                    raise UnbalancedError(self, directive.start, f"#{directive.word} without #if")
+                    raise UnbalancedError(f"#{directive.word} without #if", self, directive.start)
                 following[waiting.pop()] = at
             if directive.is_conditional and directive.word != "endif":
                 waiting.append(at)
         if waiting:
             directive = self.directives[waiting[-1]]
-            raise UnbalancedError(self, directive.start, f"#{directive.word} without #endif")
+            raise UnbalancedError(f"#{directive.word} without #endif", self, directive.start)
         return following
 
     def group(self, at: int) -> list[int]:
@@ -354,10 +354,12 @@ class SourceFile:
         return "".join(names[0][1]) if self.group(first)[-1] == len(self.directives) - 1 else ""
 
 
-class UnbalancedError(Exception):
-    """Something of a text begins or ends without its counterpart."""
+class TextError(Exception):
+    """A text that cannot be read as C++, and where."""
 
-    def __init__(self, file: SourceFile, offset: int, message: str) -> None:
+    def __init__(self, message: str, file: SourceFile, offset: int) -> None:
         super().__init__(f"{file.at(offset)}: {message}")
-        self.file: Final = file
-        self.offset: Final = offset
+
+
+class UnbalancedError(TextError):
+    """A conditional group begins or ends without its counterpart."""

@@ -22,9 +22,9 @@ from hatch_cuda_kernels.cpp.heads import (
     described,
     is_value,
 )
-from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
+from hatch_cuda_kernels.cpp.lexer import TextError, is_identifier, is_literal
 from hatch_cuda_kernels.cpp.macros import MacroTable
-from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, TextError, brace_macros
+from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, brace_macros
 from hatch_cuda_kernels.cpp.unit import Run, TranslationUnit
 
 if TYPE_CHECKING:
@@ -75,11 +75,7 @@ class Reading:
 
 
 class _FragmentError(Exception):
-    """The braces of some files close in others."""
-
-    def __init__(self, names: Collection[str]) -> None:
-        super().__init__(*names)
-        self.names: Final = names
+    """The braces of the named files close in others."""
 
 
 class _Way:
@@ -131,7 +127,7 @@ def parse(
         try:
             return _UnitParser(unit, fragments, is_read).read()
         except _FragmentError as error:
-            fragments.update(error.names)
+            fragments.update(error.args)
 
 
 def read_alone(file: SourceFile) -> Iterator[Declaration]:
@@ -184,10 +180,11 @@ class _UnitParser:
                 parser = _Parser(stream, scopes, inside)
                 self._read_stream(parser, stream, scope, is_root=is_root)
             except TextError as error:
-                uneven = [one.visit.file.name for one in stream.inclusions if not stream.is_even(one.visit)]
+                visits = (one.visit for one in stream.inclusions)
+                uneven = [one.file.name for one in visits if not stream.is_even(stream.counting(one))]
                 if is_root and not uneven:
                     raise
-                raise _FragmentError(uneven or [visit.file.name]) from error
+                raise _FragmentError(*(uneven or [visit.file.name])) from error
             inclusions |= {id(found): found for found in stream.inclusions}
         if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
             way.remember(self._readings[-1])
@@ -200,7 +197,7 @@ class _UnitParser:
     def _read_stream(self, parser: _Parser, stream: Stream, scope: Declaration | None, *, is_root: bool) -> None:
         found = parser.scope(scope, is_open=False)
         if found and not is_root and found[-1].tokens[-1].text not in {";", "}"}:
-            raise _FragmentError([stream.file.name])  # the end of its last declaration stands elsewhere
+            raise _FragmentError(stream.file.name)  # the end of its last declaration stands elsewhere
         self._readings.append(Reading(stream, found))
         if scope is not None:
             scope.included += found
@@ -348,7 +345,7 @@ class _Parser:
             if text == "}" or not text:
                 break
             if text.startswith(INCLUSION) and head.parameters is not None and head.value < 0:
-                raise _FragmentError([self._inclusion(text).visit.file.name])  # it has the body
+                raise _FragmentError(self._inclusion(text).visit.file.name)  # it has the body
             if text == ";":
                 head.end_value()
                 self._take(head)

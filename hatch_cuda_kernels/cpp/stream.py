@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import compress, product, repeat, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier
+from hatch_cuda_kernels.cpp.lexer import TextError, is_identifier
 from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, leading_to
 from hatch_cuda_kernels.cpp.unit import Inclusion, Run
 
@@ -33,16 +33,6 @@ _BEFORE_LAMBDA: Final = frozenset({"return", "co_return", "co_yield", "co_await"
 _MOST_CAPTURED: Final = 4_096
 #: More conditions than braces depend on in code that people write.
 _MOST_ASSUMED: Final = 4
-
-
-class TextError(Exception):
-    """A text that cannot be read as C++, and where."""
-
-    def __init__(self, message: str, file: SourceFile, offset: int) -> None:
-        super().__init__(f"{file.at(offset)}: {message}")
-        self.message: Final = message
-        self.file: Final = file
-        self.offset: Final = offset
 
 
 def closes_captures(texts: Sequence[str], at: int) -> bool:
@@ -116,7 +106,7 @@ class Stream:
         self._runs: list[_Tokens] = []
         self._places: dict[tuple[str, int], list[int]] = {}
         self._marks: dict[frozenset[str], list[int]] = {}
-        for item in self._counting(self._visit):
+        for item in self.counting(self._visit):
             if isinstance(item, Inclusion):
                 self._included_at.append(len(self.texts))
                 self.texts.append(f"{INCLUSION}{len(self.inclusions)}")
@@ -143,19 +133,19 @@ class Stream:
         found += (cls(visit, macros, bracing, dict(zip(waiting, values, strict=True)), fragments) for values in others)
         return found
 
-    def _counting(self, visit: Visit, items: Iterable[Item] | None = None) -> Iterator[_Tokens | Inclusion]:
+    def counting(self, visit: Visit, items: Iterable[Item] | None = None) -> Iterator[_Tokens | Inclusion]:
         """Yield what counts: all branches of a group, or the one that is assumed to where they do not come out even."""
         for item in visit.items if items is None else items:
             if isinstance(item, Run):
                 yield _Tokens(visit.file, item.number, item.time, visit.file.tokens(item.number))
             elif isinstance(item, Inclusion):
                 if item.visit.file.name in self._fragments:
-                    yield from self._counting(item.visit)
+                    yield from self.counting(item.visit)
                 else:
                     yield item
             else:
-                branches = [[*self._counting(visit, branch)] for branch in item.branches]
-                if not all(map(self._is_even, branches)):
+                branches = [[*self.counting(visit, branch)] for branch in item.branches]
+                if not all(map(self.is_even, branches)):
                     conditions = (visit.file.directives[at] for at in item.conditions)
                     branches = [*compress(branches, map(self._holds, conditions))][:1]
                 yield from (one for branch in branches for one in branch)
@@ -167,26 +157,20 @@ class Stream:
         key = f"defined {name}" if name else " ".join(condition.texts)
         return self.assumed.setdefault(key, True) == holds
 
-    def is_even(self, visit: Visit) -> bool:
-        """Return whether brackets that open in a file that is read close in it, and none others."""
-        return self._is_even(self._counting(visit))
-
-    def _is_even(self, items: Iterable[_Tokens | Inclusion]) -> bool:
+    def is_even(self, items: Iterable[_Tokens | Inclusion]) -> bool:
+        """Return whether brackets that open in what counts close in it, and none others."""
         waiting: list[str] = []
         for item in items:
             if isinstance(item, Inclusion):
                 continue
             for text in item.tokens:
-                for one in self._brackets(text, item.time) if text in self._bracing else (text,):
+                macro = self._macro_at(text, item.time) if text in self._bracing else None
+                for one in (text,) if macro is None else (token.text for token in macro.body):
                     if one in _CLOSING:
                         waiting.append(_CLOSING[one])
                     elif one in {")", "]", "}"} and (not waiting or waiting.pop() != one):
                         return False
         return not waiting
-
-    def _brackets(self, name: str, time: int) -> Sequence[str]:
-        macro = self._macro_at(name, time)
-        return () if macro is None else [token.text for token in macro.body]
 
     def _run(self, at: int) -> tuple[_Tokens, int]:
         number = bisect_right(self._starts, at) - 1

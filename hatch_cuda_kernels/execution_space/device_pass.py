@@ -14,7 +14,6 @@ from hatch_cuda_kernels.cpp import (
     MacroTable,
     MacroToken,
     TextError,
-    UnbalancedError,
     closes_captures,
     evaluate,
     leading_to,
@@ -115,7 +114,7 @@ def as_device_pass(
     cuts = cuts_host_code(options)
     try:
         passed = _read_device_pass(closure, options, levels, before)
-    except (TextError, UnbalancedError, InclusionError, RecursionError) as error:
+    except (TextError, InclusionError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError)
         said = f"{closure.program_name}: brackets are nested deeper than can be read" if is_deep else str(error)
         return DeviceSource.of(closure, ClosureCut(unread=said.replace(VIRTUAL_ROOT, "") if cuts else "")), None

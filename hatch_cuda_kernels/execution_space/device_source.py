@@ -6,6 +6,7 @@ import difflib
 import json
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
@@ -230,4 +231,4 @@ def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
 
 
 def _identifiers(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(word for text in texts for word in cpp.lex(text) if cpp.is_identifier(word))
+    return frozenset(filter(cpp.is_identifier, chain.from_iterable(map(cpp.lex, texts))))

@@ -14,7 +14,6 @@ from hatch_cuda_kernels.cpp import (
     MacroToken,
     Stream,
     TextError,
-    UnbalancedError,
     lex,
     parse_defines,
 )
@@ -56,7 +55,7 @@ def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str
                     one for token in Cursor(stream).tokens() for one in _uses(token, stream, macros, origin.files)
                 )
                 waiting += (one.visit for one in stream.inclusions)
-    except (UnbalancedError, InclusionError, TextError):  # what is wrong with it is for NVRTC to say
+    except (InclusionError, TextError):  # what is wrong with it is for NVRTC to say
         return []
     return sorted(found)
 

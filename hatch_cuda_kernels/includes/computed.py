@@ -62,12 +62,7 @@ class MadeNames(NamedTuple):
 
 
 class _Undecided(Exception):  # noqa: N818 - a question
-    """A macro of which several definitions may hold."""
-
-    def __init__(self, name: str, options: Sequence[Macro | None]) -> None:
-        super().__init__(name)
-        self.name: Final = name
-        self.options: Final = options
+    """A macro's name, and the definitions of which several may hold."""
 
 
 class _Operand(NamedTuple):
@@ -157,7 +152,8 @@ class _Search:
             try:
                 made = self._made(chosen)
             except _Undecided as choice:
-                waiting += ({**chosen, choice.name: option} for option in choice.options)
+                name, options = choice.args
+                waiting += ({**chosen, name: option} for option in options)
                 continue
             except (ExpansionError, RecursionError):
                 made = None

@@ -12,14 +12,14 @@ from itertools import compress, takewhile
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from hatch_cuda_kernels import libraries
-from hatch_cuda_kernels.cpp import Branches, Inclusion, InclusionError, Run, UnbalancedError, is_identifier
+from hatch_cuda_kernels.cpp import Branches, Inclusion, InclusionError, Run, TextError, is_identifier
 from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, words_in
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, Reading, SourceFile, TranslationUnit
+    from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, TranslationUnit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
@@ -243,7 +243,7 @@ class _Uses:
         macros = libraries.macros_of_nvrtc(options.std, options.define)
         try:
             unit = origin.read((*closure.pre_include, closure.program_name), macros)
-        except (UnbalancedError, InclusionError):  # NVRTC will refuse it
+        except (TextError, InclusionError):  # NVRTC will refuse it
             return uses
         uses.outside.update(directive.header for _, directive in unit.unresolved)
         uses._walk(unit, dict(aliases))
@@ -258,8 +258,10 @@ class _Uses:
                 if len(meant) > 1 and meant[0] in {"cuda", *namespaces()} and all(map(is_identifier, meant)):
                     aliases[macro.name] = meant
         for one in unit.conditions:
-            if one.file.name.startswith(VIRTUAL_ROOT):
-                self.asked.update(_asked(one.directive))
+            tokens = one.directive.texts if one.file.name.startswith(VIRTUAL_ROOT) else ()
+            self.asked.update(tokens[: one.directive.word.endswith("def")])
+            for at in (at for at, token in enumerate(tokens) if token == "defined"):  # noqa: S105 - no password
+                self.asked.update(filter(is_identifier, tokens[at + 1 : at + 3]))
         known: set[str] = set()
         firsts = frozenset(aliases)
         waiting = [(visit.file, iter(visit.items), known) for visit in reversed(unit.roots)]
@@ -286,13 +288,6 @@ class _Uses:
                 if not is_included:
                     self.found.add(meant)
         known.update(directive.header for directive in file.directives[number : number + 1] if directive.is_include)
-
-
-def _asked(directive: Directive) -> Iterator[str]:
-    tokens = directive.texts
-    yield from tokens[: directive.word.endswith("def")]
-    for at in (at for at, token in enumerate(tokens) if token == "defined"):  # noqa: S105 - no password
-        yield from filter(is_identifier, tokens[at + 1 : at + 3])
 
 
 def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> frozenset[str | Chain]:

@@ -146,9 +146,6 @@ def _refusal_lines(names: Iterable[str], refused: Mapping[str, str]) -> Iterator
             yield f"and {len(found) - _MOST_NAMED} more for the same reason"
 
 
-# What to try where nothing tells a template's arguments: plausible ones, of which NVRTC takes some or none.
-
-
 def enumerators_of(declarations: Iterable[Declaration]) -> dict[str, tuple[str, ...]]:
     """Return the first values of the enumerations outside classes, as a manifest spells them."""
     found: dict[str, tuple[str, ...]] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler import is_for_device, lacks_device_runtime, read_device_passes, undefined_symbols
 from hatch_cuda_kernels.compiler.binary import Diagnostic, bad_names, demangled, linkage_of_object, parse_log
-from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, lex, read_alone
+from hatch_cuda_kernels.cpp import SourceFile, TextError, lex, read_alone
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, SourceSet, blame
@@ -278,7 +278,7 @@ def _has_definition(text: str, symbol: str) -> bool:
         return False
     try:
         found = [*read_alone(SourceFile("", text))]
-    except (TextError, UnbalancedError):
+    except TextError:
         return True
     own = (one for one in found if "".join(words) in one.names)
     return any(one.body is not None or (one.kind == "variable" and "extern" not in one.words) for one in own)
