@@ -28,9 +28,9 @@ class Declarator(NamedTuple):
     """Its first token; the first one's is behind the specifiers."""
     value: tuple[int, int] | None
     """What initialises it: ``= x``, ``{x}`` or ``(x)``."""
-    is_const: bool
+    is_const: bool = False
     """Whether the object itself is, not what it points to."""
-    is_open_array: bool
+    is_open_array: bool = False
     """Whether it has brackets without a bound."""
 
 

@@ -85,9 +85,7 @@ class Head:
             self.values.append((self.value, len(self.tokens)))
             self.value = -1
 
-    def declaration(
-        self, kind: Kind, stream: Stream, parent: Declaration | None, names: Sequence[str] = ()
-    ) -> Declaration:
+    def declare(self, kind: Kind, stream: Stream, parent: Declaration | None, names: Sequence[str] = ()) -> Declaration:
         """Return what is declared, with a name and those before it."""
         found = Declaration(kind, stream, self.tokens, parent, "".join(names[-1:]), tuple(names[:-1]), self.top)
         found.template, found.is_specialization = self.template, self.is_specialization
@@ -129,15 +127,9 @@ def declarators_of(head: Head, first: int, *, is_const: bool = False) -> list[De
             words = (head.tokens[at].text for at in top if at < name)
             specifiers = [*lead, *takewhile(lambda text: text != "*", words)]
         brackets = [at for at in range(name, stop) if head.tokens[at].text == "["]
-        found.append(
-            Declarator(
-                head.tokens[name].text,
-                begin,
-                value,
-                is_const=_is_const(head, begin, name, specifiers if found else lead),
-                is_open_array=any(head.tokens[at + 1].text == "]" for at in brackets),
-            )
-        )
+        is_const = _is_const(head, begin, name, specifiers if found else lead)
+        is_open_array = any(head.tokens[at + 1].text == "]" for at in brackets)
+        found.append(Declarator(head.tokens[name].text, begin, value, is_const, is_open_array))
     return found
 
 
@@ -149,9 +141,7 @@ def _bindings(head: Head, first: int) -> list[Declarator]:
         return []
     names = texts[opening + 1 : texts.index("]", opening)]
     value = head.values[0] if head.values else None
-    return [
-        Declarator(name, first, value, is_const=False, is_open_array=False) for name in names if is_identifier(name)
-    ]
+    return [Declarator(name, first, value) for name in names if is_identifier(name)]
 
 
 def _is_const(head: Head, begin: int, name: int, specifiers: Sequence[str]) -> bool:
@@ -165,7 +155,7 @@ def _is_const(head: Head, begin: int, name: int, specifiers: Sequence[str]) -> b
 
 def described(head: Head, stream: Stream, parent: Declaration | None) -> Declaration:
     """Return the declaration that a head is."""
-    found = head.declaration("unknown", stream, parent)
+    found = head.declare("unknown", stream, parent)
     found.parameters, found.body = head.parameters, head.body
     first = head.template[1] if head.template else 0
     words = head.words(first)

@@ -563,7 +563,7 @@ class _Parser:
     def _scoped(self, head: Head, kind: Kind, parent: Declaration | None, names: Sequence[str]) -> Declaration:
         first = len(head.tokens)
         self._take(head)
-        found = head.declaration(kind, self._stream, parent, names)
+        found = head.declare(kind, self._stream, parent, names)
         found.members = self.scope(found, is_open=True)
         self._take(head)
         found.body = first, len(head.tokens) - 1
@@ -593,7 +593,7 @@ class _Parser:
 
     def _enumeration(self, head: Head, parent: Declaration | None, names: Sequence[str]) -> Declaration:
         first, close = self._group(head)
-        found = head.declaration("enum", self._stream, parent, names)
+        found = head.declare("enum", self._stream, parent, names)
         found.body = first, close
         inner, depth, is_next = [], 0, True
         for token in head.tokens[first + 1 : close]:

@@ -71,9 +71,10 @@ def _aligned(texts: Sequence[str], *, is_weak: bool) -> str:
     return " ".join((*rest, *(f"alignas({one})" for one in alignments if not is_weak)))
 
 
-def edit_of(declaration: Declaration, reason: str, text: str) -> Edit:
+def edit_of(declaration: Declaration, reason: str, text: str, *, drops_pragmas: bool = False) -> Edit:
     """Return an edit of a declaration, for an editor."""
-    return Edit(0, 0, text, reason, "::".join((*filter(None, declaration.qualifier), declaration.name)))
+    name = "::".join((*filter(None, declaration.qualifier), declaration.name))
+    return Edit(0, 0, text, reason, name, drops_pragmas)
 
 
 def _without_alignments(texts: Sequence[str]) -> tuple[list[str], list[str]]:

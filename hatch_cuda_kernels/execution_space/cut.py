@@ -272,10 +272,8 @@ class Cutter:
         if declaration.is_member and owner is not None and not owner.name and not owner.declarators:
             return  # the compiler takes no function of such a class without a body
         text = _TRAP if is_called else _STUB.format(declaration.name) if is_hidden else ";"
-        in_class = declaration.is_member
-        editor.replace(
-            tokens[body[0] : body[1] + 1], edit_of(declaration, "body", text)._replace(drops_pragmas=in_class)
-        )
+        edit = edit_of(declaration, "body", text, drops_pragmas=declaration.is_member)
+        editor.replace(tokens[body[0] : body[1] + 1], edit)
 
     def _stays(self, declaration: Declaration) -> bool:
         """Return whether a function without a mark keeps its body: another declaration has one, or nothing is in it."""

@@ -76,10 +76,7 @@ class DevicePass:
         return tuple(sorted(found))
 
     def place(self, error: Diagnostic) -> tuple[SourceFile | None, int]:
-        """Return the file and the offset there that the mark of an error is at; None for another file, or no mark.
-
-        The error names the project's files as it does, and shows a part of a line as NVRTC is shown it.
-        """
+        """Return the file and the offset that an error marks, by its excerpt; None for another file, or no mark."""
         name = f"{VIRTUAL_ROOT}{error.file}"
         if name not in self.files or not error.column:
             return None, 0

@@ -65,10 +65,7 @@ class SourceChange(NamedTuple):
 
 
 def cut_sentence(changes: Sequence[SourceChange], sources: Sequence[str]) -> str:
-    """Return the sentence that says which files change without being asked, of one change what it is, and why.
-
-    ``sources`` are the files that are compiled; the others are headers.
-    """
+    """Return what is said of changes that nobody asked for, in ``sources`` and headers: one of them, and why."""
     cut = [found for found in changes if found.kind in _REASONS]
     places = dict.fromkeys(found.path for found in cut or changes)
     named = [path for path in sources if path in places]

@@ -42,20 +42,16 @@ class _Oracle:
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
         self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)
         """The declarations that begin at a place, of a header that is read twice."""
-        for reading in source.readings:
-            for declaration in reading:
-                self._add(declaration)
-
-    def _add(self, declaration: Declaration) -> None:
-        for name in declaration.names:
-            self._by_name[name].append(declaration)
-        if not declaration.tokens[0].nth:
-            self._at[place_of(declaration)].append(declaration)
-        stream, first, last = declaration.stream, declaration.tokens[0], declaration.tokens[-1]
-        file, start, _ = stream.place(first.at)
-        behind, _, end = stream.place(last.at if last.use is None else last.use.last - 1)
-        if file is behind:
-            self._spans[file.name].append((start, end, declaration))
+        for declaration in (one for reading in source.readings for one in reading):
+            for name in declaration.names:
+                self._by_name[name].append(declaration)
+            if not declaration.tokens[0].nth:
+                self._at[place_of(declaration)].append(declaration)
+            stream, first, last = declaration.stream, declaration.tokens[0], declaration.tokens[-1]
+            file, start, _ = stream.place(first.at)
+            behind, _, end = stream.place(last.at if last.use is None else last.use.last - 1)
+            if file is behind:
+                self._spans[file.name].append((start, end, declaration))
 
     def blame(self, errors: Iterable[Diagnostic]) -> dict[Place, Level]:
         found: dict[Place, Level] = {}
@@ -89,12 +85,8 @@ class _Oracle:
 
     def _declarator_at(self, declaration: Declaration, offset: int) -> Place:
         """Return the place of the declarator that an error is in; of a function, its own."""
-        found = place_of(declaration)
-        for one in declaration.declarators:
-            place = place_of(declaration, one.first)
-            if place.offset <= offset:
-                found = place
-        return found
+        first, *others = _places(declaration)
+        return [first, *(one for one in others if one.offset <= offset)][-1]
 
     def _is_marked(self, declaration: Declaration) -> bool:
         return declaration.kind not in {"class", "namespace"} and is_marked(declaration)
@@ -111,8 +103,8 @@ class _Oracle:
             and any(one.value for one in declaration.declarators)
         )
         is_deduced = declaration.kind == "function" and declaration.body is not None and "auto" in declaration.words
-        places = [place_of(declaration), *(place_of(declaration, one.first) for one in declaration.declarators)]
-        if all(self._levels.get(place) != "deep" for place in places) and (has_value or is_deduced):
+        is_plain = all(self._levels.get(place) != "deep" for place in _places(declaration))
+        if is_plain and (has_value or is_deduced):
             goes = declaration.kind == "variable" and "auto" in declaration.words  # its value is its type
             return "deep" if not goes or self._is_alone(declaration) else None
         if declaration.kind == "class" and any(map(self._is_marked, _inside(declaration))):
@@ -149,6 +141,10 @@ class _Oracle:
         if kind == other.kind or {kind, other.kind} == {"class", "forward"}:
             return kind == "function" or not self._is_marked(other)
         return kind in {"function", "class"} and other.kind == "instantiation"
+
+
+def _places(declaration: Declaration) -> list[Place]:
+    return [place_of(declaration), *(place_of(declaration, one.first) for one in declaration.declarators)]
 
 
 def _is_aligned(declaration: Declaration) -> bool:

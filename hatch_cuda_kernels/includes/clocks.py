@@ -36,10 +36,7 @@ _MADE: Final = "## makes {} here, which differs in each build"
 
 
 def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str, str | None]] = ()) -> list[str]:
-    """Return what of a source and its headers would make each build another, with its place.
-
-    A macro must be used to do so. What conditions such as ``#ifndef __CUDACC_RTC__`` keep from NVRTC does not count.
-    """
+    """Return the uses of what makes each build another, but where conditions keep it from NVRTC."""
     texts = [one.joined for one in origin.files.values()]
     spells = any("__DATE__" in one or "__TIME" in one for one in texts)
     if not spells and not (any("##" in one for one in texts) and any(map(_BEGINNING.search, texts))):

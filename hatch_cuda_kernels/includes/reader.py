@@ -169,10 +169,7 @@ class _Reader:
         return plain
 
     def _computed(self, spellings: dict[str, str], *, at_last: bool = False) -> list[str]:
-        """Return the files that computed includes may name; at last all declared ones, where a name is not known.
-
-        To the spellings are added those that macros make, of files where includes of headers look for them.
-        """
+        """Return the files that computed includes may name, at last all declared ones if a name is unknown."""
         if not self.named("computed") + self.named("probes"):
             return []
         found = self._named_by_macros()

@@ -1,7 +1,4 @@
-"""What libraries outside a project are to its sources: which header brings a name, and which headers are the host's.
-
-All of it is data, in the tables beside this file; each is read once, when something of it is asked for.
-"""
+"""What libraries outside a project are to its sources, as the tables beside this file say: headers, names, macros."""
 
 from __future__ import annotations
 

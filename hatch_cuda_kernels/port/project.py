@@ -33,10 +33,7 @@ def list_files(root: Path) -> list[str]:
 
 
 def needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ...]]:
-    """Return the kernels in branches that no compile sees, by path and line, with the macros that would let them in.
-
-    There are none where something else than a macro that nothing defines is in the way.
-    """
+    """Return the kernels in branches that are off for want of macros alone, by path and line, with these."""
     asked: dict[tuple[str, int], list[Condition]] = defaultdict(list)
     for one in unit.conditions:
         if one.file.name.startswith(VIRTUAL_ROOT) and "__global__" in one.file.text:

@@ -50,10 +50,7 @@ class ReadSource:
 
 
 class Trials:
-    """Compiles of a project's sources for one architecture, or none without one.
-
-    All of them together end after some seconds: what was not tried then is told, and nothing is drafted from it.
-    """
+    """Compiles of a project's sources for one architecture, or none without one; all end after some seconds."""
 
     def __init__(self, project: Project, arch: SmArch | None, seconds: float) -> None:
         self.project: Final = project
@@ -195,10 +192,7 @@ def _message_at(place: Place, found: ReadSource) -> str:
 
 
 def _absent_headers(found: ReadSource) -> set[str]:
-    """Return the headers, as options name them, without which NVRTC cannot go on, and no device code can need.
-
-    That is for the user to see to where one has a name that device code's headers have, or a macro spells it.
-    """
+    """Return the headers, as options name them, that NVRTC lacks and no device code can need."""
     absent = {*found.recipe.options.host_only}
     if found.passed is None or not any("open source file" in error.message for error in found.errors):
         return absent
