@@ -113,13 +113,9 @@ def _rendered(tokens: Sequence[MacroToken], changes: Iterable[tuple[int, int, in
     for first, last, _, edit in sorted(changes, key=lambda change: change[:2]):
         if first < done:
             continue
-        pieces += [*_spaced(tokens[done:first]), " ", edit.text]
+        pieces += [*texts_of(tokens[done:first]), edit.text]
         done = last
-    return "".join((*pieces, *_spaced(tokens[done:]))).strip()
-
-
-def _spaced(tokens: Iterable[MacroToken]) -> Iterable[str]:
-    return (f" {text}" for text in texts_of(tokens))
+    return " ".join((*pieces, *texts_of(tokens[done:]))).strip()
 
 
 def outermost(edits: Iterable[Edit]) -> Iterator[Edit]:

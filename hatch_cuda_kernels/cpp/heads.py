@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CLASS_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
 POINTERS: Final = frozenset({"*", "&", "&&"})
+#: What only expressions begin with.
+_BEGIN_VALUES: Final = frozenset({"-", "&", "*", "!", "{", "nullptr", "true", "false"})
 OPENING: Final = frozenset("([{")
 CLOSED: Final = frozenset(")]}")
 #: What takes parentheses and is no declarator.
@@ -269,9 +271,6 @@ def _qualifier_before(head: Head, at: int) -> tuple[tuple[str, ...], int]:
             return tuple(names), at + 1
         names.insert(0, head.tokens[at].text)
     return tuple(names), at
-
-
-_BEGIN_VALUES: Final = frozenset({"-", "&", "*", "!", "{", "nullptr", "true", "false"})
 
 
 def is_value(head: Head, first: int, close: int) -> bool:

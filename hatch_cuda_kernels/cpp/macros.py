@@ -283,10 +283,7 @@ class MacroTable:
         return after
 
     def merge(self, branches: Sequence[dict[str, tuple[Macro | None, ...]]]) -> None:
-        """Let hold what any of some branches leaves; one without a change stands for the state before.
-
-        Where nothing is known of one, nothing is known of all.
-        """
+        """Let hold what any of some branches leaves, or has left as it was; nothing is known where one knows nothing."""
         for name in dict.fromkeys(name for branch in branches for name in branch):
             before = self.now(name)
             found = [branch.get(name, before) for branch in branches]

@@ -1,7 +1,4 @@
-"""The tokens of one reading of a file, whose macros are expanded where a parser asks for them.
-
-A token knows where it stands, and the use of a macro that it comes from.
-"""
+"""The tokens of one reading of a file, each with its place and its macro's use; macros are expanded when asked for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where code names templates and launches kernels, with what the names around stand for there.
-
-A function's body is read once, its macros expanded: so a project's own macros that launch or dispatch need no rule.
-"""
+"""Where code, its macros expanded, names templates and launches kernels, with what the names around stand for there."""
 
 from __future__ import annotations
 

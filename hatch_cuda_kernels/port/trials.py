@@ -127,10 +127,9 @@ class Trials:
     def complete(self, recipe: Recipe, files: Iterable[str]) -> tuple[Recipe, dict[str, str]]:
         """Return a recipe with what it is to be linked with, and a name that each other source defines, by its path.
 
-        ``files`` are the project's. The recipe stays as it is where other sources do not have all that it lacks, or
-        where two of them have the same: which of these the project links, its own build says. So it does where it
-        fails for other reasons. A source that does not compile has what its text seems to define. Raises
-        ToolchainError where a compiler is missing.
+        The recipe stays as it is where it fails for other reasons, and where no source of ``files``, or more than one,
+        has what it lacks: which of these the project links, its own build says. A source that does not compile has what
+        its text seems to define. Raises ToolchainError where a compiler is missing.
         """
         log = self._link_log(recipe)
         linked = recipe
