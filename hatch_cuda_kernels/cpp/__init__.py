@@ -25,7 +25,7 @@ __getattr__ = lazy(
         "heads": "CLASS_KEYS",
         "lexer": "Directive is_identifier is_literal lex lex_with_places SourceFile TextError Token UnbalancedError",
         "macros": (
-            "closing_parenthesis Expander ExpansionError leading_to Macro MacroTable MacroToken parse_define "
+            "find_parenthesis Expander ExpansionError leading_to Macro MacroTable MacroToken parse_define "
             "parse_defines parse_definition State texts_of UNKNOWN_VALUE"
         ),
         "parser": "parse read_alone Reading",

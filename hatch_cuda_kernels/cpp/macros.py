@@ -283,7 +283,7 @@ class MacroTable:
         return after
 
     def merge(self, branches: Sequence[dict[str, tuple[Macro | None, ...]]]) -> None:
-        """Let hold what any of some branches leaves, or has left as it was; nothing is known where one knows nothing."""
+        """Let hold what any of some branches leaves or left as it was; nothing is known where one knows nothing."""
         for name in dict.fromkeys(name for branch in branches for name in branch):
             before = self.now(name)
             found = [branch.get(name, before) for branch in branches]
@@ -398,7 +398,7 @@ class Expander:
                 new = [MacroToken(_quoted(arguments[follows]), token.is_spaced)]
                 at += 1
             elif token.text == _OPTIONAL and follows == "(" and macro.is_variadic:
-                close = closing_parenthesis(body, at)
+                close = find_parenthesis(body, at)
                 has_rest = bool(self._whole(macro.parameters[-1] if macro.parameters else "", arguments, expanded))
                 new = self._substituted(macro, body[at + 1 : close], arguments) if has_rest else []
                 at = close + 1
@@ -422,7 +422,7 @@ class Expander:
         return expanded[name]
 
 
-def closing_parenthesis(tokens: Sequence[MacroToken], opening: int) -> int:
+def find_parenthesis(tokens: Sequence[MacroToken], opening: int) -> int:
     """Return where the parenthesis is that closes the one at ``opening``; the end where there is none."""
     depth = 0
     for at in range(opening, len(tokens)):

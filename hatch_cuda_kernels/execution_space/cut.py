@@ -280,9 +280,8 @@ class Cutter:
         scope, name = _key(declaration)
         if name.startswith(("operator new", "operator delete")) and not declaration.is_member:
             return True  # the toolkit declares these with marks
-        if declaration.is_specialization and name in self._functions:
-            return True
-        if declaration.qualifier and {(scope, name)} & (self._marked_names | self._constants):
+        is_specialized = declaration.is_specialization and name in self._functions
+        if is_specialized or (declaration.qualifier and {(scope, name)} & (self._marked_names | self._constants)):
             return True
         is_free = not declaration.is_member and not declaration.qualifier
         if is_free and any(_may_be(one, _parameters(declaration)) for one in self._forward.get(name, ())):
@@ -548,9 +547,7 @@ def _end(texts: Sequence[str], at: int, step: int, stops: str) -> int:
 
 def _needs_default(declaration: Declaration) -> bool:
     """Return whether NVRTC takes an unmarked declaration only under ``-default-device``."""
-    if declaration.kind == "function":
-        return True
-    if _has_lambda(declaration):
+    if declaration.kind == "function" or _has_lambda(declaration):
         return True
     words = declaration.words
     if not declaration.declarators or is_constant(declaration) or not words.isdisjoint({"friend", "typedef"}):

@@ -217,9 +217,8 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
 
 
 def _is_toolkits(name: str) -> bool:
-    return (
-        is_toolkit_macro(name) and name not in words_in("compilers", "nvrtc", "only") and not name.startswith("__GNUC")
-    )
+    is_nvrtcs = name in words_in("compilers", "nvrtc", "only")
+    return is_toolkit_macro(name) and not is_nvrtcs and not name.startswith("__GNUC")
 
 
 def _change_conditions(unit: TranslationUnit, found: Cut) -> None:

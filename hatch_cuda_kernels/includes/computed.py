@@ -18,7 +18,7 @@ from hatch_cuda_kernels.cpp import (
     ExpansionError,
     Macro,
     MacroToken,
-    closing_parenthesis,
+    find_parenthesis,
     is_identifier,
     leading_to,
 )
@@ -117,7 +117,7 @@ def _calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
             end = at + (4 if tokens[at + 1 : at + 2] and tokens[at + 1].text == "(" else 2)
         elif is_identifier(tokens[at].text):
             if end < len(tokens) and tokens[end].text == "(":
-                end = closing_parenthesis(tokens, end) + 1
+                end = find_parenthesis(tokens, end) + 1
             yield (*tokens[at:end],)
         at = end
 
