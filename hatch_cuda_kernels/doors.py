@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 TYPE_CHECKING = False
@@ -11,11 +12,12 @@ if TYPE_CHECKING:
 
 def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package that offers names of its modules, with spaces between the names."""
-    homes = {name: module for module, names in modules.items() for name in names.split()}
+    homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
 
     def look_up(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        home = homes[name]
+        return getattr(sys.modules.get(home) or import_module(home), name)
 
     return look_up

@@ -55,6 +55,7 @@ def std_templates() -> frozenset[str]:
     return words_in("standard", "sets", "templates").union(traits)
 
 
+@cache
 def begins_as(name: str, table_name: str, *keys: str) -> bool:
     """Return whether a name begins as a word of a list does."""
     return name.startswith(entry(table_name, *keys))
