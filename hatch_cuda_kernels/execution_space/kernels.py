@@ -138,8 +138,7 @@ NOTHING_DECLARED: Final = Declared()
 
 def is_kernel(declaration: Declaration) -> bool:
     """Return whether a declaration is of a kernel."""
-    words = declaration.words
-    return declaration.kind == "function" and "__global__" in words and "friend" not in words
+    return declaration.kind == "function" and declaration.words & {"__global__", "friend"} == {"__global__"}
 
 
 def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
