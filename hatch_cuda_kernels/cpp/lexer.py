@@ -181,13 +181,13 @@ class Directive(NamedTuple):
     @property
     def tested(self) -> tuple[str, bool] | None:
         """The name that a condition asks for alone, and whether it holds where there is such a macro."""
-        texts, word = [*self.texts], self.word.removeprefix("el")
-        if word in {"ifdef", "ifndef"}:
-            return (texts[0], word == "ifdef") if texts else None
-        is_defined = texts[:1] != ["!"]
-        texts = texts if is_defined else texts[1:]
-        name = "".join(texts[2:3] if texts[1:2] == ["("] and texts[3:] == [")"] else texts[1:])
-        return (name, is_defined) if texts[:1] == ["defined"] and is_identifier(name or "(") else None
+        texts = self.texts
+        if self.word.endswith("def"):
+            return (texts[0], not self.word.endswith("ndef")) if texts else None
+        is_defined = texts[:1] != ("!",)
+        first, *operand = texts[not is_defined :] or ("",)
+        name = operand[1:2] if operand[:1] == ["("] and operand[2:] == [")"] else operand
+        return (name[0], is_defined) if first == "defined" and len(name) == 1 else None
 
     @property
     def texts(self) -> tuple[str, ...]:

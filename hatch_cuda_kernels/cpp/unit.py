@@ -298,7 +298,7 @@ class _UnitReader:
             directive = file.directives[at]
             step = self._group(file, at) if directive.is_conditional else self._directive(file, at, directive)
             found += yield from step
-            at = file.group(at)[-1] + 1
+            at = 1 + (file.group(at)[-1] if directive.is_conditional else at)
         found.append(Run(last, self._unit.macros.time))
         return found
 
