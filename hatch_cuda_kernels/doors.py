@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 
 TYPE_CHECKING = False
@@ -17,7 +16,6 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
     def look_up(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = homes[name]
-        return getattr(sys.modules.get(home) or import_module(home), name)
+        return getattr(import_module(homes[name]), name)  # waits for a module that another thread is importing
 
     return look_up
