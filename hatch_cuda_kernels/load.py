@@ -127,7 +127,7 @@ class Store:
         DriverError without a device.
         """
         start_driver()
-        _prepare(self._reader, name)
+        _prepare(self._reader, name, module)
         from hatch_cuda_kernels.runtime import load
 
         key = name, module, policy or self.policy
@@ -143,6 +143,16 @@ class Store:
         from hatch_cuda_kernels.runtime import in_context
 
         return await wrap_future(in_context(partial(self.get_kernel, name, module=module, policy=policy)))
+
+    def module(self, family: str, /, **axes: Any) -> StoreModule:  # rendered as text
+        """Return the module that has these values of the axes in its name; without values, the module so called.
+
+        ``family`` is the manifest's name of the module without its placeholders: ``build_aux`` for
+        ``build_aux_{IN}_{OUT}``. Raises InputError, which lists what there is, and StoreError.
+        """
+        from hatch_cuda_kernels.runtime import find_module
+
+        return StoreModule(find_module(self._reader, family, axes), self, self._reader, self._instances)
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
         """Return the instance of a listed pattern with these template arguments. The store keeps recent ones.
@@ -290,7 +300,46 @@ class Store:
         return make_request(self._reader, name, module, arch, driver, policy=policy, tier_up=tier_up, refusal=refusal)
 
 
-def _prepare(reader: StoreReader, kernel: str) -> None:
+class StoreModule:
+    """One module of a store, with the methods of ``Store`` that ask for a kernel or variable."""
+
+    def __init__(self, name: str, store: Store, reader: StoreReader, instances: InstanceCache) -> None:
+        self.name = name
+        self._store = store
+        self._reader = reader
+        self._instances = instances
+
+    def __repr__(self) -> str:
+        return f"<StoreModule {self.name!r} of {str(self._store.package)!r}>"
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the module's listed kernels."""
+        from hatch_cuda_kernels.names import listed_module
+
+        lines = (line for line in self._reader.lines() if listed_module(line.module) == self.name)
+        return tuple(line.name for line in lines if not line.is_variable)
+
+    def get_kernel(self, name: str, *, policy: Policy | None = None) -> Kernel:
+        """Return the module's kernel of that name, as ``Store.get_kernel`` does."""
+        return self._store.get_kernel(name, module=self.name, policy=policy)
+
+    def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
+        """Return an instance of one of the module's patterns, as ``Store.instantiate`` does."""
+        return self._instances.get(template, arguments, self.name)
+
+    def get_global(self, name: str, *, policy: Policy | None = None) -> GlobalVariable:
+        """Return one of the module's variables, as ``Store.get_global`` does."""
+        return self._store.get_global(name, module=self.name, policy=policy)
+
+    def explain(
+        self, kernel: str, *, arch: str | SmArch | None = None, driver: tuple[int, int] | None = None
+    ) -> Explanation:
+        """Return every candidate for one of the module's kernels, as ``Store.explain`` does."""
+        return self._store.explain(kernel, arch=arch, driver=driver, module=self.name)
+
+
+def _prepare(reader: StoreReader, kernel: str, module: str | None) -> None:
     """Import modules and read the store until the driver has started. What fails here fails again when it is used."""
     if not is_starting():
         return
@@ -303,12 +352,12 @@ def _prepare(reader: StoreReader, kernel: str) -> None:
     for name in _NEEDED:
         _import(name)
     with suppress(StoreError, OSError, ValueError):
-        reader.look_ahead(normalize_name(kernel))
+        reader.look_ahead(normalize_name(kernel), module)
     for name in _POSSIBLE:
         if is_starting():
             _import(name)
     with suppress(StoreError, OSError, ValueError, ImportError):
-        listed = reader.find(normalize_name(kernel))
+        listed = reader.find(normalize_name(kernel), module)
         for line in listed[:1]:
             ModuleSource(reader, line.module).look_ahead(is_starting)
         for name in () if listed else _OF_COMPILES:

@@ -177,6 +177,17 @@ def listed_module(name: str) -> str:
     return name.partition(".")[0]
 
 
+def family_key(family: str, axes: Mapping[str, str]) -> str:
+    """Return the key in ``kernels.tsv`` of the module that has these values of a family's axes."""
+    return ";".join((f"{{{family}", *(f"{axis}={normalize_name(axes[axis])}" for axis in sorted(axes))))
+
+
+def spell_values(values: Mapping[str, object]) -> dict[str, str]:
+    """Return values of axes as C++ has them: truth values are small, those of numpy included."""
+    texts = {name: str(value) for name, value in values.items()}
+    return {name: text.lower() if "bool" in type(values[name]).__name__ else text for name, text in texts.items()}
+
+
 _PLACEHOLDER: Final = r"\{([A-Za-z_][A-Za-z0-9_]*)\}"
 #: Stands around a placeholder's name while spaces are made alike: a letter, as arguments mostly are, of no C++ name.
 _MARK: Final = "\N{LATIN LETTER BILABIAL PERCUSSIVE}"

@@ -83,6 +83,10 @@ class Module:
     patterns: tuple[Pattern, ...]
     launch: tuple[StatedRule, ...]
     where: str
+    family: str = ""
+    """What the modules of an entry with axes in its name have in common: its name without them."""
+    axes: tuple[tuple[str, str], ...] = ()
+    """The axes of the name, each with the module's value."""
 
     @property
     def recipe(self) -> Recipe:

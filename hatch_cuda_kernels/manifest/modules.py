@@ -13,7 +13,7 @@ from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item, Spot
 from hatch_cuda_kernels.manifest.model import Named, Pattern
 from hatch_cuda_kernels.manifest.yaml_text import Mapping as Tree
 from hatch_cuda_kernels.manifest.yaml_text import shorten
-from hatch_cuda_kernels.names import base_name, expand, fill, normalize_name, placeholders
+from hatch_cuda_kernels.names import base_name, expand, family_key, fill, normalize_name, placeholders
 from hatch_cuda_kernels.store import ExpressionError, python_text
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
     """Return the modules of a manifest's entries by name, each with its entry; None for one that was refused."""
     modules: dict[str, Item] = {}
     folded: dict[str, str] = {}
+    families: dict[str, Item] = {}
     for entry, item in entries.items():
         repeated = False
         for name, values in _modules_of(entry, item):
@@ -163,6 +164,12 @@ def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
                 item.spot.report(f"with this, the manifest has more than {MOST_MODULES} modules; {_FEWER}")
                 return modules
             modules.setdefault(name, found)
+            if values and "axes" in values and not repeated:
+                one = families.setdefault(family_key(values["family"], values["axes"]), found)
+                if one is not found:
+                    what = f"a module {values['family']!r}{_values_text(found)}"
+                    item.spot.report(f"{one.spot.path} has {what}, too; give them different names")
+                    repeated = True
     return modules
 
 
@@ -186,10 +193,11 @@ def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, Any] | 
     rest = {name: axis for name, axis in (values.get("matrix") or {}).items() if name not in used.union(named)}
     shared = values | {"entry": entry} | ({"matrix": rest} if named and rest != values.get("matrix") else {})
     for file, found in _files_of(source, item._replace(value=shared)):
+        family = _family(entry, file)
         for axes in combinations:
             name = fill(entry, {axis: _in_name(value) for axis, value in axes.items()}).replace("*", file)
             if name == entry or _NAME.fullmatch(name):
-                yield name, _with_axes(found, axes, item.spot) if axes else found
+                yield name, _with_axes(found | {"family": family}, axes, item.spot) if axes else found
             else:
                 what = _values_text(Item({"axes": axes}, item.spot), "{}") or found["source"]
                 problem = "which is not a module name (letters, digits, _ and -); rename it"
@@ -205,6 +213,12 @@ def _files_of(source: str, item: Item) -> Iterator[tuple[str, dict[str, Any]]]:
     files = item.spot.reading.files
     for path, share in _share_instances(item.value, tuple(files.glob(source)), files):
         yield path[len(before) : len(path) - len(after)], item.value | share | {"source": path}
+
+
+def _family(entry: str, file: str) -> str:
+    """Return what the modules of an entry are called together: its name without axes, and without _ and - at them."""
+    text = fill(entry, dict.fromkeys(placeholders(entry), "\0")).replace("*", file)
+    return re.sub(r"(?:[-_]*\0[-_]*)+", "\0", text).strip("\0").replace("\0", "_")
 
 
 def _in_name(value: str) -> str:
@@ -225,6 +239,8 @@ def _combinations(entry: str, item: Item) -> list[dict[str, str]]:
         if name not in matrix:
             item.spot.report(f"unknown placeholder {{{name}}}{suggest(name, matrix, '; add it to the matrix')}")
     axes: dict[str, tuple[str, ...]] = {name: axis.value for name, axis in matrix.items() if name in named}
+    if named and not _family(entry, "*"):
+        item.spot.report("the name has only axes; add a word, by which the modules are found")
     if len(axes) < len(named) or not all(axes.values()):
         return []
     if math.prod(map(len, axes.values())) > MOST_MODULES:

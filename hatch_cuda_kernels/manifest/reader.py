@@ -134,4 +134,6 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         patterns=instances[1],
         launch=launch_rules(values),
         where=module.spot.where,
+        family=values.get("family", ""),
+        axes=tuple(values.get("axes", {}).items()),
     )

@@ -298,6 +298,8 @@ class PlannedModule:
             patterns=tuple(pattern.to_json() for pattern in self.module.patterns),
             launch=self.launch,
             where=self.module.where,
+            family=self.module.family,
+            axes=dict(self.module.axes),
         )
 
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
-from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
-from hatch_cuda_kernels.names import base_name, fill, normalize_name, placeholders
+from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, suggest
+from hatch_cuda_kernels.names import base_name, family_key, fill, normalize_name, placeholders, spell_values
 from hatch_cuda_kernels.runtime.ladder import find_kernel, find_variable, obtain
 from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, launches_of, load_image
 
@@ -180,10 +180,10 @@ class InstanceCache:
         self._lock = threading.Lock()
         self._hits = self._misses = self._evictions = 0
 
-    def get(self, template: str, arguments: dict[str, Any]) -> Kernel:
+    def get(self, template: str, arguments: dict[str, Any], module: str | None = None) -> Kernel:
         """Return the instance of a listed pattern, loaded for the current context; see ``Store.instantiate``."""
         # 1, 1.0 and True are equal, but not as template arguments.
-        key = template, frozenset((name, value.__class__, value) for name, value in arguments.items())
+        key = template, module, frozenset((name, value.__class__, value) for name, value in arguments.items())
         with self._lock:
             known = self._kernels.get(key)
             if known is not None:
@@ -194,8 +194,8 @@ class InstanceCache:
         if known is not None:
             launches_of(known).loaded()
             return known
-        name, module = _render(self._reader, template, arguments)
-        kernel = self._get_kernel(name, module=module)
+        name, of = _render(self._reader, template, arguments, module)
+        kernel = self._get_kernel(name, module=of)
         self._keep(key, kernel)
         return kernel
 
@@ -217,30 +217,50 @@ class InstanceCache:
             return InstanceInfo(self._capacity, len(self._kernels), self._hits, self._misses, self._evictions)
 
 
-def _render(reader: StoreReader, template: str, arguments: dict[str, Any]) -> tuple[str, str]:
+def _render(reader: StoreReader, template: str, arguments: dict[str, Any], module: str | None) -> tuple[str, str]:
     """Return the name expression of a listed pattern with these arguments, and its module.
 
     Raises KernelNotFoundError if no module lists a pattern of that template, InputError if the arguments are not the
     pattern's placeholders.
     """
     wanted = normalize_name(template)
-    modules = reader.find_template(wanted)
+    modules = reader.find_template(wanted, module)
     declared = [
-        (pattern["pattern"], module)
-        for module in modules
-        for pattern in reader.module(module).patterns
+        (pattern["pattern"], found)
+        for found in modules
+        for pattern in reader.module(found).patterns
         if base_name(normalize_name(pattern["pattern"])) == wanted
     ]
     if not declared:
         raise KernelNotFoundError(template, reader.label, hint="no pattern under instances", what="template")
-    for pattern, module in declared:
+    for pattern, found in declared:
         if set(placeholders(pattern)) == set(arguments):
-            # C++ writes truth values small, those of numpy included.
-            spelled = {
-                name: str(value).lower() if "bool" in type(value).__name__ else str(value)
-                for name, value in arguments.items()
-            }
-            return fill(pattern, spelled), module
+            return fill(pattern, spell_values(arguments)), found
     expected = " or ".join(pattern for pattern, _ in declared)
     given = ", ".join(arguments) or "none"
     raise InputError(f"{template} takes the arguments of {expected}, got {given}")
+
+
+def find_module(reader: StoreReader, family: str, values: dict[str, Any]) -> str:
+    """Return the name of the module with these values of a family's axes; without values, of the module so called.
+
+    Raises InputError with what there is.
+    """
+    axes = spell_values(values)
+    lines = reader.find(family_key(family, axes)) if axes else []
+    if lines:
+        return lines[0].module
+    if not axes and reader.has_module(family):
+        return family
+    families = reader.families()
+    if family not in families:
+        names = [*families] if axes else [*families, *(index.module for index in reader.modules())]
+        known = f"; there are {', '.join(names)}" if names else "; no module of it has axes in its name"
+        raise InputError(f"{reader.label} has no module {family!r}{suggest(family, names, known)}")
+    found: dict[str, dict[str, None]] = {}
+    for index in families[family]:
+        for axis, value in index.axes.items():
+            found.setdefault(axis, {})[value] = None
+    listed = "; ".join(f"{axis} is {' or '.join(known)}" for axis, known in found.items())
+    given = ", ".join(f"{axis}={value}" for axis, value in axes.items()) or "no axis"
+    raise InputError(f"{reader.label} has no module {family!r} with {given}; {listed}")

@@ -76,6 +76,8 @@ INDEX: Final = {
     "standard?": str,
     "asked?": [str],
     "cut?": str,
+    "family?": str,
+    "axes?": {str: str},
     "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
 }
 #: Where images are, of an index of which the rest does not count: a large one takes long to look through.
@@ -171,6 +173,10 @@ class ModuleIndex(NamedTuple):
     """Digest of the file with the store's standard headers; empty where the closure has none."""
     libraries: tuple[tuple[str, str], ...] = ()
     """What is linked besides, in order: ``cudadevrt`` or a file's project-relative path, with its digest."""
+    family: str = ""
+    """What the modules of one entry are called that have different ``axes``; empty for any other module."""
+    axes: dict[str, str] = {}  # noqa: RUF012 - never changed
+    """The values that the module has of the axes in the entry's name."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
     schema: int = INDEX_SCHEMA
@@ -220,7 +226,13 @@ class ModuleIndex(NamedTuple):
             **{name: _as_list(getattr(self, name)) for name in _AS_THEY_ARE},
         }
         data |= {"front_end": self.front_end} if self.front_end != "per-arch" else {}
-        may_lack = {"launch": self.launch, "standard": self.standard, "asked": first.asked, "cut": first.cut}
+        may_lack: dict[str, Any] = {
+            "launch": self.launch,
+            "standard": self.standard,
+            "asked": first.asked,
+            "cut": first.cut,
+        }
+        may_lack |= {"family": self.family, "axes": self.axes}
         data |= {name: _as_list(value) for name, value in may_lack.items() if value}
         if self.is_linked:
             data["units"] = [unit.to_json() for unit in others]
@@ -246,6 +258,8 @@ class ModuleIndex(NamedTuple):
             front_end=data.get("front_end", "per-arch"),
             standard=data.get("standard", ""),
             libraries=tuple((found["name"], found["sha256"]) for found in data.get("libraries", ())),
+            family=data.get("family", ""),
+            axes=data.get("axes", {}),
             editable=data.get("editable"),
             schema=data["schema"],
         )

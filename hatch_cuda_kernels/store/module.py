@@ -41,6 +41,8 @@ class BuiltModule:
     patterns: tuple[dict[str, Any], ...]
     launch: tuple[LaunchRule, ...]
     where: str
+    family: str
+    axes: dict[str, str]
     entries: tuple[Entry, ...]
     """The images, ascending by architecture, called what the recipe calls them."""
 
@@ -138,6 +140,8 @@ class BuiltModule:
             standard=standard if self.sources.standard else "",
             libraries=tuple((library.name, library.sha256) for library in self.libraries),
             editable=editable,
+            family=self.family,
+            axes=self.axes,
         )
 
     def problems(self) -> list[Problem]:

@@ -118,18 +118,26 @@ class StoreReader:
         self._ahead: dict[tuple[str, int], bytes] = {}
         self._last = "", b""
 
-    def find(self, key: str) -> list[KernelLine]:
-        """Return the lines of a normalised name: one for each module that has it."""
-        prefix = f"{key}\t".encode(errors="replace")  # no store has a name that cannot be encoded
-        return list(self._lines_from(prefix, prefix))
+    def find(self, key: str, module: str | None = None) -> list[KernelLine]:
+        """Return the lines of a normalised name: one for each module that has it, or for this module and its chunks."""
+        starts = (f"{key}\t",) if module is None else (f"{key}\t{module}\t", f"{key}\t{module}.")
+        prefixes = [start.encode(errors="replace") for start in starts]  # no store has a name that cannot be encoded
+        return [line for prefix in prefixes for line in self._lines_from(prefix, prefix)]
 
-    def find_template(self, template: str) -> list[str]:
-        """Return the modules that list instances of a template, such as ``block_sum``."""
-        return [line.module for line in self.find(f"<{template}")]
+    def families(self) -> dict[str, list[ModuleIndex]]:
+        """Return the modules of each family; for suggestions, not for look-ups."""
+        found: dict[str, list[ModuleIndex]] = {}
+        for line in self._lines_from(b"{", b"{"):
+            found.setdefault(line.name, []).append(self.module(line.module))
+        return found
+
+    def find_template(self, template: str, module: str | None = None) -> list[str]:
+        """Return the modules that list instances of a template, such as ``block_sum``; this one at most, if given."""
+        return [line.module for line in self.find(f"<{template}", module)]
 
     def lines(self) -> list[KernelLine]:
         """Return the line of every kernel and variable; for listings and suggestions, not for look-ups."""
-        return [line for line in self._lines_from(b"", b"") if not line.key.startswith("<")]
+        return [line for line in self._lines_from(b"", b"") if not line.key.startswith(("<", "{"))]
 
     def kernels(self) -> list[tuple[str, str | None]]:
         """Return every listed kernel with its module, which is None if no other module has the name."""
@@ -200,9 +208,9 @@ class StoreReader:
         """Return the file that holds an image: its own, a pack, or that of an identical image."""
         return self.folder / (record.stored.file if record.stored else f"{module}/{record.file}")
 
-    def look_ahead(self, key: str) -> None:
+    def look_ahead(self, key: str, module: str | None = None) -> None:
         """Read what a look-up of this name will need, whatever the device: an index, and a pack of a single block."""
-        for line in self.find(key)[:1]:
+        for line in self.find(key, module)[:1]:
             images = self.module(line.module).images
             packed = {stored._replace(skip=0) for image in images if (stored := image.stored) and stored.size}
             if len(packed) == 1:

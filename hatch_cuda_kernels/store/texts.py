@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.integrity import check_shape, sha256
-from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
+from hatch_cuda_kernels.names import base_name, family_key, listed_module, normalize_name
 from hatch_cuda_kernels.store.index import DETAILS, DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE, module_names
 
 if TYPE_CHECKING:
@@ -82,16 +82,20 @@ class ListedModule(NamedTuple):
     module: str
     kernels: Sequence[Symbol]
     globals: Sequence[Symbol]
+    family: str
+    axes: dict[str, str]
 
 
 def kernels_text(modules: Iterable[ListedModule]) -> str:
-    """Return ``kernels.tsv``: a line for each kernel, variable and template, sorted bytewise.
+    """Return ``kernels.tsv``: a line for each kernel, variable, template and module of a family, sorted bytewise.
 
     A line has key, module, lowered name, PTX's parameter types and name; those of kernels are followed by the C++ types
     of the parameters and their names, as far as these are known.
     """
     lines = set()
-    for module, kernels, variables in modules:
+    for module, kernels, variables, family, axes in modules:
+        if family and module == listed_module(module):
+            lines.add((family_key(family, axes), module, "", "", family))
         for symbol in kernels:
             key = normalize_name(symbol.name)
             types = (";".join(symbol.types),) if symbol.types or symbol.names else ()

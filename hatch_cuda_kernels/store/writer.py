@@ -299,7 +299,7 @@ def render_store(
 ) -> dict[str, bytes]:
     """Return a store's files by path. Raises BuildError if a file of the project changed meanwhile, and OSError."""
     read = _CompiledFiles(root)
-    listed = (ListedModule(built.name, built.kernels, built.globals) for built in modules)
+    listed = (ListedModule(built.name, built.kernels, built.globals, built.family, built.axes) for built in modules)
     headers = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
     texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text()}
     texts |= {STANDARD_FILE: json_text(headers)} if headers else {}

@@ -93,7 +93,11 @@ def _table_problems(subject: Subject) -> Iterator[Problem]:
 def _other_lines(subject: Subject) -> Iterator[Problem]:
     """Write ``kernels.tsv`` again from the kernels it lists, and yield the first line that differs."""
     modules = sorted({line.module for line in subject.lines})
-    listed = (ListedModule(module, subject.kernels(module), subject.variables(module)) for module in modules)
+    families = {index.module: (index.family, index.axes) for index in subject.modules}
+    listed = (
+        ListedModule(module, subject.kernels(module), subject.variables(module), *families.get(module, ("", {})))
+        for module in modules
+    )
     written = kernels_text(listed).encode().splitlines(keepends=True)
     there = (subject.reader.folder / KERNELS_FILE).read_bytes().splitlines(keepends=True)
     if there == written:

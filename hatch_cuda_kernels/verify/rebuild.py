@@ -111,6 +111,8 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
         patterns=index.patterns,
         launch=tuple(map(LaunchRule.from_json, index.launch)),
         where=index.module,
+        family=index.family,
+        axes=index.axes,
     )
 
 

@@ -141,7 +141,7 @@ function templateOf(key) {
 
 function findLine(store, { name, module = null, variable = false }) {
   const key = keyOf(name);
-  if (/^[&<]/.test(key)) throw new Refusal({ error: "unknown" });
+  if (/^[&<{]/.test(key)) throw new Refusal({ error: "unknown" });
   let lines = linesOf(store, variable ? `&${key}` : key);
   let unlisted = false;
   if (!variable && lines.length === 0 && key.includes("<")) {

@@ -257,7 +257,12 @@ AXES_IN_NAMES = {
     ],
     "'k_{T}': {%s, matrix: {T: [a], version: [b]}, instances: ['f<{T}, {version}>']}": [],
     "'{version}': {%s, matrix: {version: [a]}, instances: ['f<{version}>']}": [
-        "2:60: modules.'{version}'.matrix.version: {version} is the project's version; rename the axis"
+        "2:11: modules.'{version}': the name has only axes; add a word, by which the modules are found",
+        "2:60: modules.'{version}'.matrix.version: {version} is the project's version; rename the axis",
+    ],
+    "'k_{T}': &k {%s, matrix: {T: [1]}, instances: ['f<{T}>']}, '{T}_k': {source: kernels/reduce.cu, matrix: {T: [a]},"
+    " instances: ['f<{T}>']}, 'k-{T}': *k": [
+        "2:171: modules.'k-{T}': @ has a module 'k' with T: 1, too; give them different names"
     ],
     "'{T}k': {%s, matrix: {T: [1]}, options: {define: {A: '{T}'}}}": [
         f"2:11: modules.'{{T}}k': T: 1 would be the module '1k', {NO_NAME}",

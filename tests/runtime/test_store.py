@@ -184,6 +184,55 @@ def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_module_is_found_by_the_values_of_its_axes(make_project, tmp_path, driver):
+    """Values are text or numbers in any spelling; what is not there is told with what is."""
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
+
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "scale_{T}-{N}":
+            source: scale.cu
+            matrix: {T: [float, "unsigned int"], N: [1, 2], K: [3]}
+            exclude: [{T: float, N: 2}]
+            options: {define: {TYPE: "{T}", COUNT: "{N}"}}
+            globals: [factor]
+            instances: ["fill<{N}, {K}>"]
+          plain: {source: saxpy.cu}
+    """
+    root = make_project(manifest)
+    (root / "scale.cu").write_text(
+        "__device__ int factor;\n"
+        'extern "C" __global__ void scale(TYPE* x) { x[threadIdx.x] *= COUNT * factor; }\n'
+        "template <int N, int K> __global__ void fill(TYPE* x) { x[N] = K; }\n"
+    )
+    build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
+    store = open_store(tmp_path / "out")
+    module = store.module("scale", N=2, T=" unsigned  int")
+    assert (module.name, module.kernels) == ("scale_unsigned_int-2", ("fill<2, 3>", "scale"))
+    assert module.get_kernel("scale") is store.get_kernel("scale", module=module.name)
+    assert module.get_kernel("scale") is not store.module("scale", T="float", N="1").get_kernel("scale")
+    assert module.instantiate("fill", K=3).name == "fill<2, 3>"
+    assert store.module("scale", T="float", N=1).instantiate("fill", K=3).name == "fill<1, 3>"
+    assert module.get_global("factor").name == "factor"
+    assert module.explain("scale", arch="sm_90").chosen.origin == "prebuilt"
+    assert store.module("plain").kernels == ("saxpy",)
+    for family, axes, message in (
+        ("scale", {"T": "float", "N": 2}, "no module 'scale' with T=float, N=2; N is 1 or 2; T is float or unsigned"),
+        ("scale", {}, "no module 'scale' with no axis; N is 1 or 2"),
+        ("plain", {"T": 1}, "no module 'plain'; there are scale"),
+        ("scal", {"T": 1}, r"no module 'scal' \(did you mean 'scale'\?\)"),
+        ("plan", {}, r"no module 'plan' \(did you mean 'plain'\?\)"),
+    ):
+        with pytest.raises(InputError, match=message):
+            store.module(family, **axes)
+    with pytest.raises(KernelNotFoundError, match=r"no kernel '\{scale;N=2;T=unsigned int'"):
+        store.get_kernel("{scale;N=2;T=unsigned int")
+
+
+@pytest.mark.slow
 def test_suffixed_modules_are_jitted_with_their_suffix(make_project, tmp_path, fresh_cache):
     """A module built for sm_90a is compiled as sm_100a for a device of that capability."""
     from hatch_cuda_kernels.build import build_store

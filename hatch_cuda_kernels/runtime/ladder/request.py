@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.driver import current_device
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.image import Origin
     from hatch_cuda_kernels.store import ImageRecord, ModuleIndex, StoreReader
+
+
+#: Of modules in a message: a matrix of macros may have made thousands.
+_MOST_LISTED: Final = 20
 
 
 class Request(NamedTuple):
@@ -165,11 +169,11 @@ def make_request(
 
 def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, KernelLine]:
     """Return a listed variable, and a kernel that is in all images of its module. Raises KernelNotFoundError."""
-    variable = _one(reader, reader.find(f"&{normalize_name(name)}"), name, module, what="variable")
+    variable = _one(reader, _lines(reader, f"&{normalize_name(name)}", module), name, module, what="variable")
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
     names = reader.details(variable.module).names
-    listed = (line for kernel in names for line in reader.find(normalize_name(kernel)))
+    listed = (line for kernel in names for line in reader.find(normalize_name(kernel), variable.module))
     for line in chain(listed, (line for line in reader.lines() if not line.is_variable)):
         if line.module == variable.module and line.lowered not in lacking:
             return variable, line
@@ -183,7 +187,8 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
     An unlisted instance belongs to the module that lists others of its template.
     """
     key = normalize_name(name)
-    lines = [] if key.startswith(("&", "<")) else reader.find(key)  # lines of variables and templates
+    is_kernel = not key.startswith(("&", "<", "{"))  # lines of variables, templates and families
+    lines = _lines(reader, key, module) if is_kernel else []
     if not lines and "<" in key:
         if module is not None and reader.has_module(module):
             return KernelLine(key, module, "", (), name), False
@@ -191,6 +196,11 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
         if instances:
             return KernelLine(key, _one(reader, instances, name, module).module, "", (), name), False
     return _one(reader, lines, name, module), True
+
+
+def _lines(reader: StoreReader, key: str, module: str | None) -> list[KernelLine]:
+    """Return the lines of a key in a module; those in others, for the message, where it has none."""
+    return reader.find(key, module) or (reader.find(key) if module is not None else [])
 
 
 def _capability(arch: str | SmArch) -> ComputeCapability:
@@ -210,8 +220,9 @@ def _one(
     fitting = [line for line in lines if module in {None, line.module, listed_module(line.module)}]
     if len(fitting) == 1:
         return fitting[0]
-    modules = ", ".join(line.module for line in lines)
     if lines:
+        more = len(lines) - _MOST_LISTED
+        modules = ", ".join([line.module for line in lines[:_MOST_LISTED]] + ([f"{more} more"] if more > 0 else []))
         hint = f"pass module= with a module that has it: {modules}"
         raise KernelNotFoundError(name, reader.label, hint=hint, what=what)
     raise KernelNotFoundError(name, reader.label, *_suggestions(reader, name, what), what=what)
