@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.execution_space import DeclaredParameter
@@ -91,7 +91,8 @@ _HEAD: Final = '''\
 _IMPORTS: Final = {
     "typing": ("Literal", "Protocol", "TypeAlias", "overload"),
     "hatch_cuda_kernels.typing": (
-        "DeviceArray", "GlobalVariable", "Kernel", "Policy", "Store", "Struct", "TypedKernel",
+        "DeviceArray", "GlobalVariable", "Kernel", "Policy", "Store", "StoreModule", "Struct",
+        "TypedKernel",
     ),
 }  # fmt: skip
 #: Names that a stub uses itself.
@@ -208,6 +209,7 @@ def _members(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) -> Iterat
     yield from _overloads([_getter("def get_kernel", use) for use in uses])
     yield from _overloads([_getter("async def aget_kernel", use) for use in uses])
     yield from _overloads(_instantiations(uses, modules))
+    yield from _overloads(_families(modules))
     names = sorted({symbol.name for built in modules for symbol in built.globals})
     if names:
         more = "module: str | None = None, policy: Policy | None = None"
@@ -244,7 +246,7 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
             if not any(keyword.iskeyword(axis) or axis in {"self", "template"} for axis in pattern["matrix"]):
                 names = expand(pattern["pattern"], pattern["matrix"])
                 kernels = {types.get((built.name, name), "Kernel") for name in names}
-                found.setdefault((base_name(pattern["pattern"]), _arguments(pattern)), set()).update(kernels)
+                found.setdefault((base_name(pattern["pattern"]), _arguments(pattern["matrix"])), set()).update(kernels)
     functions = []
     for (template, arguments), kernels in sorted(found.items()):
         result = kernels.pop() if len(kernels) == 1 else "Kernel"
@@ -252,9 +254,25 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
     return functions
 
 
-def _arguments(pattern: dict[str, Any]) -> str:
-    """Return the keyword parameters of ``instantiate``; an axis whose listed values are all numbers accepts int too."""
-    numbers = {name: all(value.isdecimal() for value in values) for name, values in pattern["matrix"].items()}
+def _families(modules: Sequence[BuiltModule]) -> list[str]:
+    """Return ``module`` for each family and its axes, and for all other modules; nothing where there is no family."""
+    matrices: dict[tuple[str, tuple[str, ...]], dict[str, list[str]]] = {}
+    for built in modules:
+        matrix = matrices.setdefault((built.family, tuple(sorted(built.axes))), {})
+        for axis, value in built.axes.items():
+            matrix.setdefault(axis, []).append(value)
+    found = [
+        _function("def module", f"family: {_literal([family])}, /", _arguments(matrix), "StoreModule")
+        for (family, axes), matrix in sorted(matrices.items())
+        if axes and not any(keyword.iskeyword(axis) or axis == "self" for axis in axes)
+    ]
+    plain = sorted({listed_module(built.name) for built in modules})
+    return [*found, f"def module(self, family: {_literal(plain)}, /) -> StoreModule: ..."] if found else []
+
+
+def _arguments(matrix: dict[str, list[str]]) -> str:
+    """Return axes as keyword parameters; one whose listed values are all numbers accepts int too."""
+    numbers = {name: all(value.isdecimal() for value in values) for name, values in matrix.items()}
     return ", ".join(f"{name}: {'int | str' if numbers[name] else 'str'}" for name in sorted(numbers))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from typing_extensions import Buffer, Unpack
 
 from hatch_cuda_kernels.environment import Policy
-from hatch_cuda_kernels.load import Store
+from hatch_cuda_kernels.load import Store, StoreModule
 from hatch_cuda_kernels.operators.jax import CallOptions, JaxCall
 from hatch_cuda_kernels.operators.torch import TorchOperators, TorchOptions
 from hatch_cuda_kernels.runtime.launch import Dim, GlobalVariable, Kernel, LaunchOptions
@@ -22,6 +22,7 @@ __all__ = [
     "Policy",
     "Shape",
     "Store",
+    "StoreModule",
     "Struct",
     "TorchOperators",
     "TorchOptions",

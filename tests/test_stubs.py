@@ -238,6 +238,31 @@ def test_mypy_takes_a_right_program_and_refuses_wrong_ones(build, mypy):
     assert mypy(root, ".")[0] == {("wrong.py", number): code for number, code in enumerate(BAD.values(), 4)}
 
 
+def test_modules_of_a_family_are_found_by_their_axes(make_project, tmp_path, mypy):
+    """A type checker knows the families, their axes and which of these may be numbers."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        stubs: mylib/kernels.pyi
+        modules:
+          "scale_{T}_{N}":
+            source: scale.cu
+            matrix: {T: [float, int], N: [1]}
+            options: {define: {TYPE: "{T}", COUNT: "{N}"}}
+          other: {source: other.cu}
+    """
+    source = 'extern "C" __global__ void scale(TYPE* x) { *x *= COUNT; }\n'
+    root = make_project(manifest, **FILES, **{"scale.cu": source})
+    build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
+    text = (root / "mylib" / "kernels.pyi").read_text()
+    assert 'family: Literal["scale"], /, *, N: int | str, T: str\n' in text
+    assert 'def module(self, family: Literal["other", "scale_float_1", "scale_int_1"], /) -> StoreModule: ...' in text
+    head = "from mylib.kernels import store\n"
+    right = 'store.module("scale", T="float", N=1).get_kernel("scale")\nprint(store.module("other").kernels)\n'
+    (root / "program.py").write_text(f'{head}{right}store.module("scale", T=1, N=1)\nstore.module("scale", T="int")\n')
+    assert mypy(root, ".")[0] == {("program.py", line): "call-overload" for line in (4, 5)}
+
+
 def check(capsys, root):
     """Return the status of ``check`` and what it says of the stub."""
     status = main(["check", str(root / "kernels.yaml"), "--json"])

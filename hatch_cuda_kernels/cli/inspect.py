@@ -69,11 +69,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _module_lines(name: str, module: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines on a module: its tools, what it is linked from, and each kernel with its parameters."""
+    """Yield the lines on a module: its tools, its axes, what it is linked from, and each kernel with its parameters."""
     toolchain = module["toolchain"]
     tools = [f"{tool} {toolchain[part]}" for part, tool in _TOOLS.items() if part in toolchain]
     made_by = ", ".join(filter(None, (*tools, toolchain.get("headers"))))
     yield f"{name}: {made_by}; packed {module['packed']:,} bytes with sources and index"
+    if "family" in module:
+        yield f"  {module['family']} with {', '.join(f'{axis}={value}' for axis, value in module['axes'].items())}"
     if "sources" in module:
         yield f"  linked from {', '.join([*module['sources'], *module['libraries']])}"
     yield from (f"  {note}" for note in module.get("notes", ()))

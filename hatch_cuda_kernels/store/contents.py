@@ -145,6 +145,7 @@ def _contents_of(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
     changes, sentence = ModuleSource(reader, index.module).host_code()
     data = {"kernels": {}, "images": images, "toolchain": index.toolchain, "source_sha256": index.source_sha256}
     data |= {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
+    data |= {"family": index.family, "axes": index.axes} if index.family else {}
     data |= {"changes": [found._asdict() for found in changes]} if changes else {}
     return data | ({"notes": [sentence]} if sentence else {})
 

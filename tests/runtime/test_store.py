@@ -184,9 +184,10 @@ def test_one_name_in_two_modules_needs_the_module(make_project, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_module_is_found_by_the_values_of_its_axes(make_project, tmp_path, driver):
+def test_a_module_is_found_by_the_values_of_its_axes(make_project, tmp_path, driver, capsys):
     """Values are text or numbers in any spelling; what is not there is told with what is."""
     from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.cli import main
     from hatch_cuda_kernels.manifest import load_manifest
 
     manifest = """
@@ -217,7 +218,10 @@ def test_a_module_is_found_by_the_values_of_its_axes(make_project, tmp_path, dri
     assert module.instantiate("fill", K=3).name == "fill<2, 3>"
     assert store.module("scale", T="float", N=1).instantiate("fill", K=3).name == "fill<1, 3>"
     assert module.get_global("factor").name == "factor"
-    assert module.explain("scale", arch="sm_90").chosen.origin == "prebuilt"
+    assert "'scale_unsigned_int-2' is 'scale' with N=2, T=unsigned int" in str(module.explain("scale", arch="sm_90"))
+    assert main(["inspect", str(tmp_path / "out")]) == 0
+    assert "  scale with N=2, T=unsigned int\n" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "out")]) == 0
     assert store.module("plain").kernels == ("saxpy",)
     for family, axes, message in (
         ("scale", {"T": "float", "N": 2}, "no module 'scale' with T=float, N=2; N is 1 or 2; T is float or unsigned"),

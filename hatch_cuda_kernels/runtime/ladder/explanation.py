@@ -68,6 +68,9 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     taken = kernel.parameters if kernel.types else ()
     _, cut = request.source.host_code()
     notes = (cut,) if cut else ()
+    if request.module.family:
+        values = ", ".join(f"{axis}={value}" for axis, value in request.module.axes.items())
+        notes = (f"module {request.module.module!r} is {request.module.family!r} with {values}", *notes)
     return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)
 
 
