@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -44,12 +46,22 @@ _STARTS: Final = {"ltoir": "LTO-IR", "object": "objects", "ptx": "PTX"}
 
 
 def describe_plan(plan: Sequence[PlannedModule]) -> list[str]:
-    """Return the sentences about a plan's modules, each once."""
-    notes: list[str] = []
+    """Return the sentences about a plan's modules, each once; one for a whole family if it is true of all of it."""
+    told: dict[tuple[str, str], dict[str, str]] = {}
+    families: dict[str, set[str]] = defaultdict(set)
     for planned in plan:
-        notes += [_link_note(planned), _front_end_note(planned), _standard_header_note(planned)]
+        name = listed_module(planned.module.name)
+        entry = planned.module.entry if planned.module.family else name
+        families[entry].add(name)
+        notes = [_link_note(planned), _front_end_note(planned), _standard_header_note(planned)]
         notes += [planned.module.recipe.cut_sentence(planned.sources), _nvcc_difference_note(planned)]
-    return list(dict.fromkeys(filter(None, notes)))
+        for note in filter(None, notes):
+            told.setdefault((entry, note.replace(repr(name), repr(entry), 1)), {})[name] = note
+    grouped = (
+        [note] if len(by_module) == len(families[entry]) else by_module.values()
+        for (entry, note), by_module in told.items()
+    )
+    return list(dict.fromkeys(itertools.chain.from_iterable(grouped)))
 
 
 def _nvcc_difference_note(planned: PlannedModule) -> str:

@@ -301,3 +301,23 @@ def test_the_executor_flag_comes_before_the_environment(make_project, monkeypatc
         main(["build", "--executor", "mpi"])
     assert caught.value.code == 2
     assert "'mpi' is neither 'process' nor 'dask:ADDRESS'" in capsys.readouterr().err
+
+
+def test_check_says_once_what_is_true_of_a_whole_family(capsys, make_project, fresh_cache):
+    """What is true of some of an entry's modules is told of each of them."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "k_{N}":
+            source: k.cu
+            matrix: {N: [1, 2, 3]}
+            options: {define: {COUNT: "{N}"}}
+    """
+    source = "#if COUNT > 1\nvoid run() {}\n#endif\n__global__ void k(const char** path) { *path = __FILE__; }\n"
+    root = make_project(manifest, **{"k.cu": source})
+    status, out = run(capsys, "check", "--json", root / "kernels.yaml")
+    notes = json.loads(out)["notes"]
+    assert status == 0
+    assert [note.partition(":")[0] for note in notes if "__FILE__" in note] == ["module 'k_{N}'"]
+    assert [note.partition(":")[0] for note in notes if "host code" in note] == ["module 'k_2'", "module 'k_3'"]
