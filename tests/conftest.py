@@ -83,9 +83,9 @@ def untainted():
 
     The state never goes back: if it is clean at the end, it was clean during all compiles.
     """
-    from hatch_cuda_kernels.compiler import nvrtc_calls
+    from hatch_cuda_kernels.compiler import nvrtc, nvrtc_calls
 
-    with mock.patch.object(nvrtc_calls, "is_child", return_value=True) as asked:
+    with mock.patch.object(nvrtc, "is_tainted", return_value=False) as asked:
         yield
     assert not (asked.called and nvrtc_calls.is_tainted())
 

@@ -49,6 +49,10 @@ _SHOWING: Final = frozenset({"-G", "-dlto", "-lineinfo"})
 without_descriptors: Final = threading.Lock()
 
 
+class _NumberTakenError(Exception):
+    """Another thread has opened what gets the number of a folder's descriptor."""
+
+
 def shows_place(flags: Sequence[str]) -> bool:
     """Return whether the working directory, and the folders of headers, can be in what NVRTC makes with these flags."""
     return not _SHOWING.isdisjoint(flags)
@@ -64,7 +68,8 @@ def call_at_root(function: Callable[[Any], T], argument: object, flags: Sequence
             _move()
             return function(argument)
 
-        return wait_for_thread(run)
+        with suppress(_NumberTakenError):
+            return wait_for_thread(run)
     made: T = call_in_child(_in_process, function, argument)
     return made
 
@@ -106,7 +111,9 @@ def with_descriptors(flags: Sequence[str]) -> Iterator[Placed]:
                     finally:
                         os.close(opened)
                     stack.callback(os.close, found)
-                    name = f"{_DESCRIPTORS}/{number}" if found == number else folder  # or somebody else was faster
+                    if found != number and not is_child():
+                        raise _NumberTakenError
+                    name = f"{_DESCRIPTORS}/{number}" if found == number else folder
             names[name] = folder
         rest = [flag for flag in flags if not flag.startswith(_FOLDER)]
         yield Placed((*rest, *(f"{_FOLDER}{name}" for name in names)), names)

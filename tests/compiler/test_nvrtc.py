@@ -258,10 +258,15 @@ def test_the_working_directory_is_in_no_image(make_job, tmp_path, monkeypatch, a
 
 @pytest.mark.slow
 @linux
-def test_a_toolkit_folder_keeps_its_name_where_descriptors_are_taken(make_job, tmp_path):
-    """Another process has them free; the caller's stay as they are."""
-    job = make_job("#include <cuda_fp16.h>\n__global__ void k(__half* y) { *y = *y + *y; }", kinds=("ltoir",), lto=True)
+@pytest.mark.parametrize("seen", [True, False], ids=["before", "meanwhile"])
+def test_a_toolkit_folder_keeps_its_name_where_descriptors_are_taken(make_job, tmp_path, monkeypatch, seen):
+    """Another process has them free, also if a thread takes one at the last moment; the caller's stay as they are."""
+    if not seen:
+        monkeypatch.setattr("hatch_cuda_kernels.compiler.nvrtc_calls._numbers_are_free", lambda _: True)
+    text = "#include <cooperative_groups.h>\n__global__ void k(int* y) { *y = cooperative_groups::this_grid().size(); }"
+    job = make_job(text, kinds=("ptx",), lineinfo=True)
     image = run_job(job).images
+    assert b"/proc/self/fd/200/cooperative_groups.h" in image["ptx"]
     own = os.open(tmp_path, os.O_RDONLY)
     os.dup2(own, 200)
     try:

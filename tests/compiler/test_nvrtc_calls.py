@@ -8,8 +8,8 @@ import sys
 import pytest
 from small_jobs import job_of
 
-from hatch_cuda_kernels.child_process import call_in_child, is_child
-from hatch_cuda_kernels.compiler import nvrtc_calls
+from hatch_cuda_kernels.child_process import call_in_child
+from hatch_cuda_kernels.compiler import nvrtc, nvrtc_calls
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -94,7 +94,7 @@ def outcome_of(job):
 @pytest.mark.parametrize(("flag", "source"), [("--restrict", "alias"), ("-Ofc=mid", "calls")])
 def test_a_flag_of_one_module_has_no_effect_on_the_next(make_job, flag, source, monkeypatch):
     """Each of these flags changes the image it is given for, and no other; NVRTC by itself would remember it."""
-    monkeypatch.setattr(nvrtc_calls, "is_child", is_child)  # look after every compile, as it is done outside the tests
+    monkeypatch.setattr(nvrtc, "is_tainted", nvrtc_calls.is_tainted)  # after every compile, as outside the tests
     job, flagged = make_job(SOURCES[source]), make_job(SOURCES[source], extra=(flag,))
     before = run_job(job).images
     assert run_job(flagged).images != before
