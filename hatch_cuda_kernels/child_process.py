@@ -135,7 +135,7 @@ def _search_path() -> list[str]:
     return sys.path
 
 
-def call_in_child(function: Callable[..., T], *args: object) -> T:
+def call_in_child(function: Callable[..., T], *args: object, **kwargs: object) -> T:
     """Call a module's function in a new child process, and return what it returns or raise what it raises.
 
     Ctrl-C in the main thread ends the wait at once. Raises ChildDiedError if the process ended before it answered, and
@@ -144,7 +144,7 @@ def call_in_child(function: Callable[..., T], *args: object) -> T:
 
     def call() -> T:
         with ChildProcess() as child:
-            return child.call((function, args, {}))  # type: ignore[no-any-return]  # it crossed a pipe
+            return child.call((function, args, kwargs))  # type: ignore[no-any-return]  # it crossed a pipe
 
     return interruptible(call)
 

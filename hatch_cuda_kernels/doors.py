@@ -1,12 +1,20 @@
-"""The doors of folders: importing a name loads the module that defines it, and no other."""
+"""The doors of folders: importing a name loads the module that defines it, and no other.
+
+A child that is forked meanwhile imports it by itself.
+"""
 
 from __future__ import annotations
 
+import importlib._bootstrap
+import os
+import sys
+from _thread import get_ident
 from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import FrameType
 
 
 def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
@@ -19,3 +27,54 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
         return getattr(import_module(homes[name]), name)  # waits for a module that another thread is importing
 
     return look_up
+
+
+_PACKAGE = os.path.dirname(__file__)  # noqa: PTH120 - a hit need not import pathlib
+#: Whether another thread was importing for this package, or importing this package, when this process was forked.
+_forked_in_imports = [False]
+
+
+def _note_imports() -> None:
+    own, frames = get_ident(), sys._current_frames()  # noqa: SLF001 - a documented function
+    _forked_in_imports[0] = any(_imports(frame) for thread, frame in frames.items() if thread != own)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    is_ours = is_importing = False
+    while frame is not None and not (is_ours and is_importing):
+        file = frame.f_code.co_filename
+        is_ours = is_ours or file.startswith(_PACKAGE)
+        is_importing = is_importing or file.startswith("<frozen importlib")
+        frame = frame.f_back
+    return is_ours and is_importing
+
+
+def _import_again() -> None:
+    """In a forked child, let modules be imported anew that threads of the parent have begun with.
+
+    Python would wait for those threads for ever (python/cpython#91351).
+    """
+    if not _forked_in_imports[0]:
+        return
+    locks = importlib._bootstrap._module_locks  # type: ignore[attr-defined]  # noqa: SLF001
+    for name, reference in [*locks.items()]:
+        lock = reference()
+        if lock is not None and lock.owner not in {None, get_ident()}:
+            locks.pop(name)
+            if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+                del sys.modules[name]
+
+
+def _renew_property_locks() -> None:
+    """Give cached properties new locks, which they have before Python 3.12: a thread of the parent may be in one."""
+    ours = [module for name, module in sys.modules.items() if name.startswith(__package__)]
+    classes = [value for module in ours for value in vars(module).values() if isinstance(value, type)]
+    for member in [member for found in classes for member in vars(found).values()]:
+        if type(member).__name__ == "cached_property":
+            member.lock = type(member.lock)()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_note_imports, after_in_child=_import_again)
+    if sys.version_info < (3, 12):
+        os.register_at_fork(after_in_child=_renew_property_locks)

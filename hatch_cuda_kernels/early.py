@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 
@@ -65,3 +66,8 @@ def _start() -> threading.Thread | None:
     thread = threading.Thread(target=initialise, name="hatch-cuda-kernels-driver", daemon=True)
     thread.start()
     return thread
+
+
+if hasattr(os, "register_at_fork"):
+    # A thread that holds it is not in a forked child. This is what the standard library does with its own locks.
+    os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]  # noqa: SLF001

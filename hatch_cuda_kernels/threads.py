@@ -75,7 +75,8 @@ def wait_for_thread(work: Callable[[], T]) -> T:
         thread.join(TICK_SECONDS)
     if errors:
         raise errors[0]
-    return results[0]
+    # A handler of a signal may have forked: then the thread is not in this process.
+    return results[0] if results else wait_for_thread(work)
 
 
 def start_daemon(work: Callable[[], None]) -> threading.Thread:

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakSet
 
 from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, EntryFolder
@@ -108,6 +109,12 @@ class CacheInfo(NamedTuple):
     writable: bool
 
 
+#: Those of this process.
+_CACHES: Final[WeakSet[DiskCache]] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [*map(DiskCache.renew_locks, _CACHES)])
+
+
 class DiskCache:
     """Entries by key. Thread-safe; any number of processes may use one folder at a time."""
 
@@ -130,6 +137,12 @@ class DiskCache:
         self._turns: Once | None = None
         self._told: set[str] = set()
         self._swept = False
+        _CACHES.add(self)
+
+    def renew_locks(self) -> None:
+        """Take new locks in a forked child, where nobody releases those that the parent's threads had."""
+        self._lock, self._turns = Lock(), None
+        self._memory.renew_lock()
 
     def get(self, key: str) -> Entry | None:
         """Return the entry of a key after checking its digests, or None."""
@@ -320,6 +333,10 @@ class Memory:
         self._bytes = 0
         self._on_disk: OrderedDict[str, Entry] = OrderedDict()
         self._only_here: dict[str, Entry] = {}
+        self._lock = Lock()
+
+    def renew_lock(self) -> None:
+        """Do as ``DiskCache.renew_locks``."""
         self._lock = Lock()
 
     def get(self, key: str) -> Entry | None:

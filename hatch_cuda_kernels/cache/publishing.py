@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from hatch_cuda_kernels.cache.entry import (
     NOTES,
@@ -88,25 +88,43 @@ def _taker(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[
     return (_by_filelock if fcntl is None else _by_flock)(folder, name, stack)
 
 
-def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
-    descriptor = folder.open(name, os.O_RDWR | os.O_CREAT)
-    stack.callback(_release, descriptor)
+class _Flock:
+    """A lock file that is open. A forked child closes it, or the lock would outlive a parent that is killed."""
 
-    def take() -> bool:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        _FLOCKS.add(self)
+
+    def take(self) -> bool:
+        """Return whether the lock was free; it is held then."""
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
-    return take
+    def release(self) -> None:
+        """Let go of the lock and close the file."""
+        with contextlib.suppress(OSError, ValueError):  # the latter after a fork
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a process forked meanwhile has the descriptor as well
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, once."""
+        descriptor, self._descriptor = self._descriptor, -1
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
 
 
-def _release(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process forked meanwhile has the descriptor as well
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
+_FLOCKS: Final[WeakSet[_Flock]] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [*map(_Flock.close, _FLOCKS)])
+
+
+def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
+    flock = _Flock(folder.open(name, os.O_RDWR | os.O_CREAT))
+    stack.callback(flock.release)
+    return flock.take
 
 
 def _by_filelock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:

@@ -37,6 +37,7 @@ from hatch_cuda_kernels.compiler.nvrtc_calls import without_descriptors
 from hatch_cuda_kernels.compiler.toolchain import load_nvjitlink, load_toolchain, nvjitlink_version, require_ptxas
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError
+from hatch_cuda_kernels.forks import spawn_if_forked
 from hatch_cuda_kernels.names import found_names, normalize_name
 from hatch_cuda_kernels.options import assembler_flags
 from hatch_cuda_kernels.terminal import list_text
@@ -97,6 +98,7 @@ class LinkInput(NamedTuple):
     name: str
 
 
+@spawn_if_forked
 def link(
     *inputs: LinkInput,
     arch: SmArch,

@@ -37,6 +37,7 @@ from hatch_cuda_kernels.compiler.precompiled import Given, begin_with_preamble, 
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
+from hatch_cuda_kernels.forks import spawn_if_forked
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.libraries import renamed_functions
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
@@ -61,6 +62,7 @@ _RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(renamed_functio
 _SPACE: Final = "hatch_cuda_kernels_asks"
 
 
+@spawn_if_forked
 def run_job(job: Job) -> Compiled:
     """Compile or finish one job, and return its images with what they hold.
 

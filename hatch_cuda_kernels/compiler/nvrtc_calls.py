@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import call_in_child, is_child
+from hatch_cuda_kernels.forks import use_compiler
 from hatch_cuda_kernels.threads import wait_for_thread
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ class NvrtcError(Exception):
 def open_program(
     source: str, name: str, headers: Sequence[tuple[str, str]], expressions: Iterable[str] = ()
 ) -> Iterator[Any]:  # an opaque handle
-    """Yield a program with headers in memory, by name, and name expressions. Raises NvrtcError."""
+    """Yield a program with headers in memory, by name, and name expressions. Raises NvrtcError or InheritedError."""
+    use_compiler("nvrtc")
     texts, names = [text.encode() for _, text in headers], [header.encode() for header, _ in headers]
     program = _check(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), len(names), texts, names))
     try:

@@ -35,6 +35,7 @@ from hatch_cuda_kernels.compiler.toolchain.packages import (
 )
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
+from hatch_cuda_kernels.forks import spawn_if_forked, use_compiler
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.threads import keep_sigint_handler
 
@@ -270,7 +271,11 @@ def identity(version: str, stem: str) -> str:
 
 @cache
 def preload(stem: str) -> None:
-    """Load the library of a wheel, so that the bindings use that file. Raises ToolchainError if it cannot be loaded."""
+    """Load the library of a wheel, so that the bindings use that file. Raises ToolchainError if it cannot be loaded.
+
+    Raises InheritedError in a process that was forked after its parent had loaded one.
+    """
+    use_compiler(stem)
     for file in library_files(stem):
         try:
             _refuse_cut(file)
@@ -305,6 +310,12 @@ def _required(name: str) -> Iterator[None]:
 
 @cache
 def ask_nvrtc() -> str:
+    """Return what ``_ask_nvrtc`` returns, which is asked once."""
+    return _ask_nvrtc()
+
+
+@spawn_if_forked
+def _ask_nvrtc() -> str:
     """Load NVRTC and return its build, such as ``13.0.88``, from PTX: ``nvrtcVersion`` lacks the last number."""
     preload("nvrtc")
     with _required("NVRTC"):
@@ -346,6 +357,12 @@ def check_age(version: str) -> None:
 def supported_numbers() -> frozenset[int]:
     """Return the numbers (75, 80, ...) of the architectures that NVRTC knows. Raises ToolchainError without one."""
     check_age(ask_nvrtc())
+    return _supported_numbers()
+
+
+@spawn_if_forked
+def _supported_numbers() -> frozenset[int]:
+    preload("nvrtc")
     from cuda.bindings import nvrtc  # loaded by now
 
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
@@ -368,6 +385,7 @@ def load_nvjitlink() -> Any:  # a module
     return nvjitlink
 
 
+@spawn_if_forked
 def nvjitlink_version() -> tuple[int, int]:
     """Return nvJitLink's release; it reads PTX and LTO-IR of no newer one. Raises ToolchainError when it is missing."""
     major, minor = load_nvjitlink().version()
