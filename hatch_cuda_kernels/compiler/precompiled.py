@@ -167,8 +167,7 @@ class Toolkit:
         key = tuple(sorted(names))
         if key not in self._reached:
             found = scan_headers(key, self._searched)
-            searched = {os.path.dirname(path) for path in found.states}  # noqa: PTH120 - a thousand times
-            sizes = (state.split()[0] for path, state in found.states.items() if state and path not in searched)
+            sizes = (found.states[path].split()[0] for path in found.files)
             self._reached[key] = sum(map(int, sizes)), found.asked.names
         return self._reached[key]
 

@@ -3,11 +3,11 @@
 A wheel states its version and lists its files. Conda and the toolkit's own installer state only versions, and a plain
 copy not even that; in these cases, a part's files are recognised by their names.
 
-Other wheels, such as cuRAND's, unpack into the same folders, and people add and edit files there. So the includes of
-every header are followed in every folder searched, and files that no part's version stands for enter the key. For the
-key, ``#if`` is not evaluated. What these files ask for is recorded, too, because NVRTC looks among the headers in
-memory before all folders; parts for other compilers are left out, which would be most of what a store ships. The folder
-with this package's standard headers can be among those searched. It holds no part's files.
+Other wheels, such as cuRAND's, unpack into the same folders, and people add, edit and remove files there. So the names
+in every header are followed in every folder searched, and files that no part's version stands for enter the key. For
+the key, ``#if`` is not evaluated. What headers ask for matters, too, because NVRTC looks among the headers in memory
+before all folders; parts for other compilers are left out, which would be most of what a store ships. The folder with
+this package's standard headers can be among those searched. It holds no part's files.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import hashlib
 import json
 import os
 import re
+import time
 from fnmatch import fnmatch
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import file_state, unchanged
+from hatch_cuda_kernels.compiler.toolchain.key_parts import seconds_to_trust
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
     contents_at,
     digest_of_all,
@@ -37,7 +39,7 @@ from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hatch_cuda_kernels.cpp import Macro, SourceFile
 
@@ -51,9 +53,23 @@ _GROUPS: Final = ("cooperative_groups/*", "cooperative_groups/*/*")
 _VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
 #: Marks what a part for other compilers includes.
 _HIDDEN: Final = "!"
+#: Marks what a macro names, and stands for an include whose header a macro names.
+_BY_MACRO: Final = "="
 #: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
+_SPLICE: Final = re.compile(rb"\\\r*+\n")
+_COMMENT: Final = rb"/\*(?:[^*]++|\*(?!/)|(?!))*+\*/"
+_GAP: Final = rb"(?:[ \t\v\f\r]++|" + _COMMENT + rb"|(?!))*+"
+_WITH: Final = rb"(?:[^\n/%b]++|" + _COMMENT + rb"|/|(?!))*+"
+#: A directive that may include a header, ask for one, or give one a name. It ends behind all names that are in it.
+_NAMING: Final = re.compile(
+    rb"#" + _GAP + rb"(?:include|import|(?:el)?if(?=" + _WITH % b'"<' + rb'["<])|define(?=' + _WITH % b'">' + rb'[">]))'
+    + _WITH % b""
+)  # fmt: skip
+_NAME: Final = re.compile(rb"<[^<>\n]+>|\"[^\"\n]+\"")
+_NAME_IN: Final = re.compile(_NAME.pattern.decode())
+_DELIMITERS: Final = '"<'
 #: What names of compilers become, only one of which CCCL's headers find to be true.
 _COMPILER: Final = "hatch_cuda_kernels_compiler_"
 _OTHERS: Final = frozenset({"hatch_cuda_kernels_cuda_compiler_CLANG", "hatch_cuda_kernels_cuda_compiler_NVHPC"})
@@ -127,10 +143,15 @@ class PartFiles:
         self._prefix = f"{Path(folder).relative_to(site).as_posix()}/" if site is not None else ""
 
     def holds(self, name: str, digest: str) -> bool:
-        """Return whether a file with this name, relative to the folder, and this digest is one of a part's."""
+        """Return whether a part's file of this name, relative to the folder, has this digest; empty is for no file."""
         if self._listed:
-            return self._listed.get(f"{self._prefix}{name}") == digest
-        return any(fnmatch(name, pattern) for part in PARTS for pattern in part_files(part))
+            return self._listed.get(f"{self._prefix}{name}", "") == digest
+        return not digest or _is_named(name)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_named(name: str) -> bool:
+    return any(fnmatch(name, pattern) for part in PARTS for pattern in part_files(part))
 
 
 def _copied(folder: Path, name: str) -> tuple[str, tuple[Path, ...]]:
@@ -151,23 +172,149 @@ def _json(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-class HeaderScan(NamedTuple):
-    """What headers lead to in the toolkit's folders."""
+class HeaderScan:
+    """What headers, as an include spells them, lead to in some folders; only what is asked for is read as C++.
 
-    others: str
-    """A digest of the files that no part's version stands for; empty if there are none."""
-    states: Mapping[str, str]
-    """The state of every file found and every folder searched; while they are unchanged, so is the rest."""
-    asked: Asked = Asked()
-    """What the files found ask for."""
+    Every file is glanced at that the text of another one names: more than are included, so that in what is found there
+    all is that a compile could open. Only where no part's version stands for one of these does it matter which count.
+    """
+
+    def __init__(self, names: tuple[str, ...] = (), folders: tuple[str, ...] = ()) -> None:
+        self._names: Final = names
+        self._folders: Final = folders
+        toolkit = [folder for folder in folders if folder != STANDARD_FOLDER] if names else []
+        self._parts: Final = {folder: PartFiles(folder) for folder in toolkit}
+        place = "\n".join((*toolkit, *_readers())) if names else ""
+        glances = contents_at(f"glances\n{place}", _digest_and_names)
+        self._readings: Final = contents_at(place, _marked_includes)
+        records = (record for part in self._parts.values() for record in part.records)
+        self._states: Final = {str(record): file_state(record) for record in records}
+        self._listings: Final[dict[str, frozenset[str] | None]] = {}
+        self._digests: Final[dict[str, str]] = {}
+        self._until = 0.0
+
+        def glance(path: str) -> list[str]:
+            state = self._state(path)
+            digest, *found = glances.of(path, state) if state else [""]
+            self._digests[path] = digest
+            return found
+
+        self._walk(glance)
+        glances.save()
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """The state of every file glanced at and every folder searched; while they are unchanged, so is the rest."""
+        return self._states
+
+    def is_current(self) -> bool:
+        """Return whether nothing has changed; of many files, not long before."""
+        start = time.monotonic()
+        if start < self._until:
+            return True
+        same, end = unchanged(self._states), time.monotonic()
+        self._until = end + seconds_to_trust(len(self._states), end - start)
+        return same
+
+    @cached_property
+    def others(self) -> str:
+        """A digest of what no part's version stands for, and of a part's files that are missing; empty for neither."""
+        own = {path: other for path, digest in self._digests.items() if (other := self._other(path, digest))}
+        if not all(path.startswith(STANDARD_FOLDER) for path in own):  # this package's own need no second look
+            counted = self._exactly(self.includes)[0]
+            if any(_BY_MACRO in self._marked(path) for path in counted):
+                counted = self._exactly(lambda path: [one.lstrip(_HIDDEN + _BY_MACRO) for one in self._marked(path)])[0]
+            own = {path: other for path, other in own.items() if path in {*counted} or path.startswith(STANDARD_FOLDER)}
+        return digest_of_all(own.values())
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What the files found ask for, without what is for other compilers."""
+        _, asked = self._exactly(lambda path: [one for one in self._marked(path) if one[0] in _DELIMITERS])
+        answered = frozenset(name for name, folder in asked if folder and self._states.get(self._path(name, folder)))
+        return Asked(frozenset(name for name, _ in asked), answered)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The files that are found."""
+        return [path for path in self._exactly(self.includes)[0] if self._digests.get(path)]
+
+    def includes(self, path: str) -> list[str]:
+        """Return what a file includes or looks for, as it is spelled."""
+        return [one.removeprefix(_HIDDEN) for one in self._marked(path) if one[0] != _BY_MACRO]
+
+    def places(self, path: str) -> set[str]:
+        """Return the paths of what a file includes."""
+        folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
+        names = _names(self.includes(path), folder)
+        return {self._path(name, place) for name, beside in names for place in (beside or folder, *self._folders)}
+
+    def _exactly(self, includes: Callable[[str], Iterable[str]]) -> tuple[list[str], _Names]:
+        found = self._walk(includes)
+        self._readings.save()
+        return found
+
+    def _walk(self, includes: Callable[[str], Iterable[str]]) -> tuple[list[str], _Names]:
+        """Return every path at which the headers, and all that they lead to, can be, and the names on the way."""
+        paths: dict[str, None] = {}
+        asked: _Names = set()
+        waiting = {(name, "") for name in self._names}
+        while waiting:
+            name, beside = waiting.pop()
+            for folder in (beside, *self._folders) if beside else self._folders:
+                path = self._path(name, folder)
+                if path not in paths:
+                    paths[path] = None
+                    found = _names(includes(path), os.path.dirname(path))  # noqa: PTH120
+                    waiting |= found - asked
+                    asked |= found
+        return [*paths], asked
+
+    def _path(self, name: str, folder: str) -> str:
+        """Return where a compiler looks for a name in a folder: ``..`` leads to where a symbolic link's target is."""
+        path = name if name.startswith("/") else f"{folder}/{name}"
+        if "./" not in path and "//" not in path:
+            return path
+        found = os.path.normpath(path)
+        if "/../" in path:
+            above, _, last = path.rpartition("/")
+            real = os.path.realpath(above)
+            if real != os.path.realpath(os.path.dirname(found)):  # noqa: PTH120
+                self._states[above] = file_state(above)
+                return f"{real}/{last}"
+        return found
+
+    def _state(self, path: str) -> str:
+        """Return the state of a file, empty where there is none; it is among those that count from now on."""
+        folder, _, name = path.rpartition("/")
+        if folder not in self._listings:
+            self._states[folder] = file_state(folder)  # it changes when a file appears in the folder
+            self._listings[folder] = _listing(folder) if self._states[folder] else frozenset()
+        listing = self._listings[folder]
+        if listing is not None and name not in listing:
+            return ""
+        state = self._states[path] = file_state(path)  # a link may lead nowhere as yet
+        return state
+
+    def _marked(self, path: str) -> list[str]:
+        return self._readings.of(path, self._states[path]) if self._digests.get(path) else []
+
+    def _other(self, path: str, digest: str) -> tuple[str, str] | None:
+        """Return the name in its folder, and the digest, of a file that no version stands for, or that is missing."""
+        inside = [folder for folder in self._folders if path.startswith(f"{folder}/")]
+        owner = max(inside, key=len, default="")
+        name = path[len(owner) + 1 :] if owner else path.rpartition("/")[2]
+        part = self._parts.get(owner)
+        stands = not digest if part is None else part.holds(name, digest)
+        return None if stands else (name, digest)
 
 
 def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan:
     """Return what headers, given as an include spells them, lead to in the toolkit's folders."""
     known = _scans.get((names, folders))
-    if known is not None and unchanged(known.states):
+    if known is not None and known.is_current():
         return known
-    found = _scans[names, folders] = _Scan(folders).follow(names)
+    found = _scans[names, folders] = HeaderScan(names, folders)
     for oldest in [*_scans][:-_MOST]:
         _scans.pop(oldest, None)
     return found
@@ -175,82 +322,19 @@ def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan
 
 def include_graph(names: tuple[str, ...], folders: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the files that headers lead to, each with those that it may include."""
-    scan = _Scan(folders)
-    found = scan.follow(names)
-    return {path: scan.included(path, state, found.states) for path, state in found.states.items()}
+    scan = scan_headers(names, folders)
+    files = {*scan.files}
+    return {path: [*scan.places(path) & files] for path in files}
 
 
-class _Scan:
-    def __init__(self, folders: tuple[str, ...]) -> None:
-        toolkit = [folder for folder in folders if folder != STANDARD_FOLDER]
-        self._folders = folders
-        self._parts = {folder: PartFiles(folder) for folder in toolkit}
-        self._contents = contents_at("\n".join((*toolkit, *_readers())), _digest_and_includes)
-        self._asked: set[str] = set()
-        self._others: list[tuple[str, str]] = []
-        self._states = {str(record): file_state(record) for part in self._parts.values() for record in part.records}
-
-    def follow(self, names: tuple[str, ...]) -> HeaderScan:
-        """Return what these headers lead to."""
-        asked, hidden = self._reach({(name, "") for name in names})
-        while hidden:
-            _, hidden = self._reach(hidden)
-        self._contents.save()
-        answered = frozenset(name for name, folder in asked if folder and self._path(name, folder) in self._states)
-        names_asked = Asked(frozenset(name for name, _ in asked), answered)
-        return HeaderScan(digest_of_all(self._others), self._states, names_asked)
-
-    def included(self, path: str, state: str, known: Mapping[str, str]) -> list[str]:
-        """Return which of the files known a file may include; none for a folder."""
-        _, *includes = self._contents.of(path, state) if os.path.isfile(path) else [""]  # noqa: PTH113
-        folder = os.path.dirname(path)  # noqa: PTH120
-        spelled = _names([one.removeprefix(_HIDDEN) for one in includes], folder)
-        places = {self._path(name, other) for name, beside in spelled for other in (beside or folder, *self._folders)}
-        return [place for place in places if known.get(place)]
-
-    def _reach(self, waiting: _Names) -> tuple[_Names, _Names]:
-        """Return the names that names lead to, and those that parts for other compilers lead to from there."""
-        asked: _Names = set()
-        hidden: _Names = set()
-        while waiting:
-            name, beside = waiting.pop()
-            for path, state in self._new_files(name, beside):
-                digest, *includes = self._contents.of(path, state)
-                owner, below = self._place(path)
-                if digest and not (owner in self._parts and self._parts[owner].holds(below, digest)):
-                    self._others.append((below, digest))
-                folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
-                hidden |= _names([one[len(_HIDDEN) :] for one in includes if one.startswith(_HIDDEN)], folder)
-                found = _names([one for one in includes if not one.startswith(_HIDDEN)], folder)
-                waiting |= found - asked
-                asked |= found
-        return asked, hidden
-
-    def _path(self, name: str, folder: str) -> str:
-        return os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
-
-    def _new_files(self, name: str, beside: str) -> Iterator[tuple[str, str]]:
-        """Yield each file that a name could mean and that was not seen before, with its state."""
-        for searched in (beside, *self._folders) if beside else self._folders:
-            path = self._path(name, searched)
-            if path in self._asked:
-                continue
-            self._asked.add(path)
-            folder = os.path.dirname(path)  # noqa: PTH120
-            if folder not in self._states:
-                self._states[folder] = file_state(folder)  # it changes when a file appears in the folder
-            state = file_state(path) if self._states[folder] else ""
-            if state:
-                self._states[path] = state
-                yield path, state
-
-    def _place(self, path: str) -> tuple[str, str]:
-        """Return the innermost folder that holds a file, and the path from there; without one, the bare name."""
-        inside = [folder for folder in self._folders if path.startswith(f"{folder}/")]
-        if not inside:
-            return "", path.rpartition("/")[2]
-        owner = max(inside, key=len)
-        return owner, path[len(owner) + 1 :]
+def _listing(folder: str) -> frozenset[str] | None:
+    """Return what is in a folder; None where that cannot be listed, though files of it may be opened."""
+    try:
+        return frozenset(os.listdir(folder))  # noqa: PTH208 - names are enough
+    except NotADirectoryError:
+        return frozenset()
+    except OSError:
+        return None
 
 
 @cache
@@ -263,27 +347,51 @@ def _readers() -> list[str]:
 
 
 def _names(spellings: Iterable[str], folder: str) -> _Names:
-    return {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in spellings}
+    return {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in spellings if spelling}
 
 
-def _digest_and_includes(path: str) -> list[str]:
-    """Return a header's digest (empty for no file) and includes, marked if only parts for other compilers have them."""
+def _digest_and_names(path: str) -> list[str]:
+    """Return a header's digest, empty for no file, and every name that a directive of it may include or look for.
+
+    It may return other text, too: nothing is read as C++, and of comments only what is cheap to see.
+    """
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            data = file.readall()
+    except OSError:  # NVRTC cannot read it, either
+        return [""]
+    digest = record_digest(hashlib.sha256(data).digest())
+    text = _SPLICE.sub(b"", data) if b"\\" in data else data
+    text = text.replace(b"%:", b"#").replace(b"??=", b"#") if b"%:" in text or b"??=" in text else text
+    names: dict[bytes, None] = {}
+    for line in _NAMING.finditer(text):
+        start = line.start()
+        before = text[text.rfind(b"\n", 0, start) + 1 : start]
+        if not before.strip() or b"*/" in before:
+            names |= dict.fromkeys(_NAME.findall(line[0]))
+    return [digest, *(name.decode(errors="replace") for name in names)]
+
+
+def _marked_includes(path: str) -> list[str]:
+    """Return what a header includes or looks for, marked if only parts for other compilers do."""
     from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.includes import find_includes
 
     try:
-        data = Path(path).read_bytes() if os.path.isfile(path) else None  # noqa: PTH113
+        text = Path(path).read_bytes().decode(errors="replace")
     except OSError:
-        data = None
-    if data is None:  # NVRTC cannot read it, either
-        return [""]
-    text = data.decode(errors="replace")
+        return []
     file = SourceFile(path, text)
     hidden = parts_for_others(file)
-    directives = [one for one in find_includes(file) if one.spelling]
-    seen = {one.spelling for one in directives if not any(start <= one.start < end for start, end in hidden)}
-    others = {one.spelling for one in directives} - seen
-    return [record_digest(hashlib.sha256(data).digest()), *sorted(seen), *(_HIDDEN + name for name in sorted(others))]
+    directives = [*find_includes(file)]
+    named = {one.spelling for one in directives if one.spelling}
+    seen = {one.spelling for one in directives if not any(start <= one.start < end for start, end in hidden)} & named
+    others = [_HIDDEN + name for name in sorted(named - seen)]
+    if any(not (one.spelling or one.is_probe or one.problem) for one in directives):
+        others.append(_BY_MACRO)
+    definitions = (one.operand for one in file.directives if one.word == "define")
+    names = {name for text in definitions if text.rstrip()[-1:] in {'"', ">"} for name in _NAME_IN.findall(text)}
+    return [*sorted(seen), *others, *(_BY_MACRO + name for name in sorted(names))]
 
 
 def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:

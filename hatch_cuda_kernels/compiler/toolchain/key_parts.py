@@ -61,8 +61,15 @@ def recall_key_part(
         end = time.monotonic()
         if len(_answers) >= _MOST:
             _answers.clear()
-        _answers[question, default_cache_path()] = _Answer(part, end + (end - start) / _SHARE)
+        _answers[question, default_cache_path()] = _Answer(
+            part, end + seconds_to_trust(len(note["states"]), end - start)
+        )
     return part
+
+
+def seconds_to_trust(files: int, seconds: float) -> float:
+    """Return for how long so many files, which it takes these seconds to look at, are not looked at again."""
+    return seconds / _SHARE if files > _FEW else 0.0
 
 
 def searched_environment() -> list[str]:

@@ -96,7 +96,7 @@ class Toolchain(NamedTuple):
     def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
         """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""
         if outside is None:
-            return HeaderScan("", {})
+            return HeaderScan()
         if self.standard is None:
             return scan_headers(outside, self.include_dirs)
         return scan_headers((*outside, *self.standard), (STANDARD_FOLDER, *self.include_dirs))
