@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, Problem
+from hatch_cuda_kernels.includes import ProjectFiles
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import spelled_without_archs
 from hatch_cuda_kernels.plan import arch_warnings, check_release, learn, make_plan, open_reader
@@ -124,7 +125,8 @@ def build_store(
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
     blocks = before.result() if before else None
     place = _editable_place(manifest, out) if editable else None
-    write_store(out, modules, root=manifest.root, editable=place, promises=manifest.promises, before=blocks)
+    read = ProjectFiles(manifest.root).read
+    write_store(out, modules, read=read, editable=place, promises=manifest.promises, before=blocks)
     if manifest.stubs is not None:
         from hatch_cuda_kernels.stubs import write_stubs  # few manifests ask for them
 

@@ -221,7 +221,7 @@ class NvrtcOptions:
     standard_headers: bool = True
     """The package's headers answer to ``<cmath>``, ``<cstdint>`` and others that NVRTC lacks."""
     include: tuple[str, ...] = ()
-    """Project folders searched for headers, in order."""
+    """Folders searched for headers, in order: the project's; those of a package as ``@cupy/_core/include``."""
     define: tuple[tuple[str, str | None], ...] = ()
     """Macros in order, ``NAME`` or ``NAME(x)``; the value is C++ text, None defines the bare name."""
     pre_include: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from hatch_cuda_kernels.libraries import (
     headers_in,
     is_host_call,
     is_torch_name,
+    package_with,
     standard_headers,
     words_in,
 )
@@ -350,9 +351,9 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
         return f"{pip_install(*requirements)} brings it"
     if by_macro:
         return "a macro names it; declare a project header under 'headers:', by its path if patterns do not help"
-    return (
-        "it is not in the project; list its folder under 'include:', copy it there, or write it first if a build does"
-    )
+    known = package_with(name)
+    item = f"{{package: {known[0]}, folder: {known[1]}}}, of an installed package," if known else "its folder"
+    return f"it is not in the project; list {item} under 'include:', copy it there, or write it first if a build does"
 
 
 def is_for_device(name: str) -> bool:

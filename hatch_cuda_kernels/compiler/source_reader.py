@@ -53,8 +53,8 @@ _FILES: Final = ("compiler/binary/log.py", "compiler/recipe_reader.py", "device_
 class _Looked:
     """What a reading looks at: a project's files, and the headers outside it. Both remember what they were asked."""
 
-    def __init__(self, root: Path) -> None:
-        self.files: Final = ProjectFiles(root)
+    def __init__(self, root: Path, copies: Mapping[str, Path]) -> None:
+        self.files: Final = ProjectFiles(root, copies=copies)
         self.asked: Final[dict[tuple[str, ...], Asked]] = {}
         self._installed: Final = installed_headers()
         self.outer: Final = self._installed._replace(asks=self._asks)
@@ -96,21 +96,27 @@ class SourceReader:
     """Reads the sources of recipes, of the modules of one project that have these names, where that is new.
 
     All of them are read of the project and the toolkit as they were when they were first asked for. ``compiled_for``
-    names the compiler and its targets: what these refused does not count for others.
+    names the compiler and its targets: what these refused does not count for others. ``copies`` are as for
+    ``ProjectFiles``.
     """
 
     def __init__(
-        self, root: Path, modules: Iterable[str], levels: Iterable[tuple[str, int, str]] = (), compiled_for: str = ""
+        self,
+        root: Path,
+        modules: Iterable[str],
+        levels: Iterable[tuple[str, int, str]] = (),
+        compiled_for: str = "",
+        copies: Mapping[str, Path] | None = None,
     ) -> None:
         self._compiled_for: Final = compiled_for
-        self._looked = _Looked(root)
+        self._looked = _Looked(root, copies or {})
         self._levels = tuple(levels)
         """Of which declarations more is cut than the rules say, from the beginning."""
         self._subject = json.dumps([_code(), sys.version_info[:2], sorted(modules), self._levels])
         self._noted = _unpacked(_NOTES.read(self._subject)) if _code() else {}
         if self._noted and not self._looked.is_answered(self._noted["looked"]):
             self._noted = {}
-            self._looked = _Looked(root)
+            self._looked = _Looked(root, copies or {})
         self._sources: dict[str, SourceSet] = {}
         self._learned: set[str] = set()
         """What was read again after an error."""
@@ -180,9 +186,11 @@ class SourceReader:
         )
 
 
-def read_again(recipe: Recipe, root: Path, levels: Iterable[tuple[str, int, str]] = ()) -> SourceSet:
+def read_again(
+    recipe: Recipe, root: Path, levels: Iterable[tuple[str, int, str]] = (), copies: Mapping[str, Path] | None = None
+) -> SourceSet:
     """Return a recipe's sources as ``read_recipe`` does, remembered from process to process. Raises InputError."""
-    reader = SourceReader(root, [recipe.module], levels)
+    reader = SourceReader(root, [recipe.module], levels, copies=copies)
     sources = reader.read(recipe)
     reader.save()
     return sources

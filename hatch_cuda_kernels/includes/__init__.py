@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes.clocks import *
     from hatch_cuda_kernels.includes.closure import *
     from hatch_cuda_kernels.includes.implied import *
+    from hatch_cuda_kernels.includes.installed import *
     from hatch_cuda_kernels.includes.outer import *
     from hatch_cuda_kernels.includes.project import *
     from hatch_cuda_kernels.includes.reader import *
@@ -19,6 +20,10 @@ __getattr__ = lazy(
         "clocks": "find_clocks",
         "closure": "Closure Origin",
         "implied": "implied_headers",
+        "installed": (
+            "installed_versions is_in_environment MARK package_folders PACKAGE_NAME package_of package_records "
+            "PackageRecord"
+        ),
         "outer": "Asked OuterHeaders packaged_standard_headers STANDARD_FOLDER StandardHeaders with_headers",
         "project": "normalize ProjectFiles",
         "reader": "read_closure",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.includes.installed import MARK, package_folders, package_of
 from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ def normalize(folder: str, path: str) -> str | None:
     return "" if joined == "." else joined
 
 
+def beside(folder: str, spelling: str) -> str | None:
+    """Return the path of a spelling from a folder, as ``normalize`` does; None, too, from one package to elsewhere."""
+    path = normalize(folder, spelling)
+    return path if path is not None and package_of(path) == package_of(folder) else None
+
+
 def wandering(spelling: str) -> bool:
     """Return whether a spelling could reach a file outside the folder it is searched in, on any system."""
     path = spelling.replace("\\", "/")
@@ -44,11 +51,17 @@ class ProjectFiles:
     instead of probing makes names case-exact on every system. A symbolic link out of the project is ``outside``,
     and so is all below it. Names that no include could spell are left out. ``given`` texts, by path, are files as well.
     With ``only``, the project is a store's: it has these files, each with this sha256, and what else is in its folder
-    is not looked at.
+    is not looked at. ``@NAME`` is the folder of an import package that is installed, unless ``copies`` has another for
+    that; a store has such folders itself.
     """
 
     def __init__(
-        self, root: Path, given: Mapping[str, str] | None = None, *, only: Mapping[str, str] | None = None
+        self,
+        root: Path,
+        given: Mapping[str, str] | None = None,
+        *,
+        only: Mapping[str, str] | None = None,
+        copies: Mapping[str, Path] | None = None,
     ) -> None:
         self.root: Final = Path(os.path.realpath(root))
         self._texts: Final = dict(given or {})
@@ -60,6 +73,9 @@ class ProjectFiles:
         self.kinds: Final[dict[str, str | None]] = {}
         self.globs: Final[dict[str, list[str]]] = {}
         self._only: Final = only
+        self._packages: Final[dict[str, tuple[Path, ...]]] = {
+            mark: (folder.resolve(),) for mark, folder in (copies or {}).items()
+        }
         for path in only or ():
             _add(self._listed, path, "file")
 
@@ -68,7 +84,11 @@ class ProjectFiles:
         if not path:
             return "folder"
         folder, _, name = path.rpartition("/")
-        found = self.kinds[path] = self._entries(folder).get(name)
+        if self._only is None and path == package_of(path):
+            found: _Kind | None = "folder" if self._package(path) else None
+        else:
+            found = self._entries(folder).get(name)
+        self.kinds[path] = found
         return found
 
     def is_folder(self, path: str) -> bool:
@@ -91,27 +111,58 @@ class ProjectFiles:
         if self._only is not None:
             return _intact(self.root / path, self._only.get(path, ""))
         if self.kind(path) == _OUTSIDE:
-            raise InputError(f"{path}: a symbolic link leads out of the project; copy the file into it")
+            package = package_of(path)
+            advice = (
+                f"out of the package {package}; install it again"
+                if package
+                else "out of the project; copy the file into it"
+            )
+            raise InputError(f"{path}: a symbolic link leads {advice}")
         try:
-            return (self.root / path).read_bytes()
+            return self._place(path).read_bytes()
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
+    def _package(self, mark: str) -> tuple[Path, ...]:
+        if mark not in self._packages:
+            try:
+                self._packages[mark] = package_folders(mark.removeprefix(MARK))
+            except InputError:  # which the manifest's reader reports
+                self._packages[mark] = ()
+        return self._packages[mark]
+
+    def _trees(self, path: str) -> tuple[tuple[Path, ...], str]:
+        """Return the folders that a path may be below, the project's or a package's, and the path from there."""
+        mark = package_of(path) if self._only is None else ""
+        return (self._package(mark), path[len(mark) + 1 :]) if mark else ((self.root,), path)
+
+    def _place(self, path: str) -> Path:
+        trees, inner = self._trees(path)
+        places = [tree / inner for tree in trees]
+        return next((place for place in places if place.exists()), (places or [self.root / path])[0])
+
     def _scan(self, folder: str) -> dict[str, _Kind]:
         outside = self.kind(folder) == _OUTSIDE
+        trees, inner = self._trees(folder)
         found: dict[str, _Kind] = {}
-        try:
-            with os.scandir(self.root / folder) as listing:
-                for entry in listing:
-                    kind = _kind(entry)
-                    if kind is not None and not _UNSPELLABLE.search(entry.name):
-                        real = Path(os.path.realpath(entry.path)) if entry.is_symlink() else self.root
-                        found[entry.name] = _OUTSIDE if outside or not real.is_relative_to(self.root) else kind
-        except (FileNotFoundError, NotADirectoryError):
-            pass  # a folder of given files only, or one that was just removed; a link to a file outside the project
-        except OSError as error:
-            raise InputError(f"{folder or '.'}: cannot be listed: {error.strerror}") from error
-        return found | self._given.get(folder, {})
+        for tree in reversed(trees):  # as imports do, the first that has it counts
+            try:
+                with os.scandir(tree / inner) as listing:
+                    for entry in listing:
+                        kind = _kind(entry)
+                        if kind is not None and not _UNSPELLABLE.search(entry.name):
+                            real = Path(os.path.realpath(entry.path)) if entry.is_symlink() else tree
+                            is_inside = real.is_relative_to(tree) or (
+                                tree is not self.root and _is_copied(Path(tree.name, inner, entry.name), real)
+                            )
+                            found[entry.name] = kind if is_inside and not outside else _OUTSIDE
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # a folder of given files only, or one that was just removed; a link to a file outside the project
+            except OSError as error:
+                raise InputError(f"{folder or '.'}: cannot be listed: {error.strerror}") from error
+        return {name: kind for name, kind in found.items() if folder or not name.startswith(MARK)} | self._given.get(
+            folder, {}
+        )
 
     def glob(self, pattern: str) -> Iterator[str]:
         """Return the files a normalized pattern matches, in order; ``**`` is any folders, dots are as in a shell."""
@@ -123,18 +174,20 @@ class ProjectFiles:
     def _glob(self, folder: str, parts: list[str]) -> Iterator[str]:
         first, *rest = parts
         names = self._entries(folder)
+        if not folder and (kind := self.kind(first) if package_of(first) else None):
+            names = {first: kind}  # which no listing has
         if first == "**":
             yield from self._glob(folder, rest)
         for name, kind in names.items():
             path = f"{folder}/{name}" if folder else name
             if name.startswith(".") and not first.startswith("."):
                 continue
-            if first == "**" and kind == "folder" and not (self.root / path).is_symlink():
+            if first == "**" and kind == "folder" and not self._place(path).is_symlink():
                 yield from self._glob(path, parts)
             elif fnmatch.fnmatchcase(name, first) and first != "**":
                 if rest:
                     yield from self._glob(path, rest)
-                elif self.kind(path) == "file" or (self.root / path).is_file():
+                elif self.kind(path) == "file" or self._place(path).is_file():
                     yield path
 
 
@@ -147,6 +200,11 @@ def _intact(path: Path, digest: str) -> bytes:
     if sha256(data).hexdigest() != digest:
         raise StoreError(str(path), "this source does not match the digest in the index; reinstall the package")
     return data
+
+
+def _is_copied(path: Path, real: Path) -> bool:
+    """Return whether a link of a package leads to its like: some installers make a tree of links to another one."""
+    return real.parts[-len(path.parts) :] == path.parts
 
 
 def _kind(entry: os.DirEntry[str]) -> _Kind | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp import Edit, Edited, Macro, SourceFile, is_identifier, lex_with_places, parse_definition
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.includes.project import ProjectFiles, normalize, wandering
+from hatch_cuda_kernels.includes.project import ProjectFiles, beside, wandering
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
@@ -269,7 +269,7 @@ class Renamer:
     def search(self, folders: Sequence[str], spelling: str) -> str | None:
         """Return the first project file a spelling names, taken from these folders."""
         for folder in folders:
-            path = normalize(folder, spelling)
+            path = beside(folder, spelling)
             if path is not None and self.files.kind(path) in {"file", "outside"}:
                 return path
         return None
@@ -302,7 +302,7 @@ class Renamer:
         if key not in self._targets:
             folders = (folder, *self.include) if quoted else self.include
             path = self.search(folders, name)
-            missing = normalize(folders[0] if folders else "", name) if wandering(name) else None
+            missing = beside(folders[0] if folders else "", name) if wandering(name) else None
             self._targets[key] = (missing, False) if path is None else (path, True)
         return self._targets[key]
 

@@ -247,6 +247,20 @@ def standard_headers() -> frozenset[str]:
     return frozenset((*names, *known["cpp"], *known["system"]))
 
 
+def package_distribution(name: str) -> str:
+    """Return what to install for an import package, as far as that is known: most are called alike."""
+    known = (one for one in table("packages")["package"] if one["name"] == (name,))
+    return next((str(one["distribution"][0]) for one in known), name.replace(".", "-").replace("_", "-"))
+
+
+def package_with(header: str) -> tuple[str, str] | None:
+    """Return the import package that has a header for device code, and its folder of headers; None where no one has."""
+    for one in table("packages")["package"]:
+        if header.startswith(one["headers"]):
+            return str(one["name"][0]), str(one["folder"][0])
+    return None
+
+
 def is_torch_name(name: str) -> bool:
     """Return whether a name is one of PyTorch's namespaces, macros, or types that need no namespace."""
     return name in words_in("torch", "torch", "roots") or begins_as(name, "torch", "torch", "words")

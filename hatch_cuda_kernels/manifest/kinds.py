@@ -13,9 +13,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs, version_text
+from hatch_cuda_kernels.compiler.toolchain import pip_install
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LIBRARY_KINDS
-from hatch_cuda_kernels.errors import Problem, suggest
-from hatch_cuda_kernels.includes import normalize
+from hatch_cuda_kernels.errors import InputError, Problem, suggest
+from hatch_cuda_kernels.includes import MARK, PACKAGE_NAME, is_in_environment, normalize, package_folders, package_of
+from hatch_cuda_kernels.libraries import package_distribution
 from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.yaml_text import (
     Mapping,
@@ -307,6 +309,10 @@ def _relative(written: str) -> str:
         raise RefusedError(f"{written!r} has a backslash; write / between folders")
     if re.match(r"/|[A-Za-z]:", written):
         raise RefusedError(f"{written!r} is absolute; write it relative to the manifest's folder")
+    if package_of(written):
+        raise RefusedError(
+            f"{written!r} begins with {MARK}, which is for packages; write {{package: NAME, folder: PATH}}"
+        )
     path = normalize("", written)
     if path is None:
         raise RefusedError(f"{written!r} leaves the project; keep the file inside the manifest's folder")
@@ -384,7 +390,7 @@ def _header(spot: Spot, written: str) -> str:
 
 
 def _headers_glob(spot: Spot, written: str) -> str:
-    path = _relative(written)
+    path = written if package_of(written) and normalize("", written) == written else _relative(written)
     matches = list(spot.reading.files.glob(path))
     if not matches and not (has_magic(path) and _is_unpacked_sdist(spot.reading.files.root)):
         raise RefusedError(f"no file matches {path!r}")
@@ -406,6 +412,85 @@ SOURCE: Final = text("the path of a source file", _source, pattern=_PATH)
 ONE_SOURCE: Final = text("the path of a source file", _file, pattern=_PATH)
 LIBRARY: Final = text(f"{DEVICE_RUNTIME} or the path of a library", _library, pattern=_PATH)
 FOLDER: Final = text("the path of a folder", _folder, pattern=_PATH)
+
+
+def _package_name(_: Spot, written: str) -> str:
+    if not PACKAGE_NAME.fullmatch(written):
+        raise RefusedError(f"{written!r} is not what is imported, such as cupy or nvidia.mathdx")
+    return written
+
+
+def _package_path(_: Spot, written: str) -> str:
+    if "\\" in written or re.match(r"/|[A-Za-z]:", written):
+        raise RefusedError(f"{written!r} is not relative to the package, with / between folders")
+    path = normalize("", written)
+    if path is None:
+        raise RefusedError(f"{written!r} leaves the package; name a folder in it")
+    return path or "."
+
+
+PACKAGE: Final[Table] = {
+    "package": Key(
+        text("the name of a package", _package_name, pattern=PACKAGE_NAME.pattern),
+        "What is imported: a package that is installed where the build runs, or the project's own. It is not imported.",
+        "name what is imported, such as cupy",
+    ),
+    "folder": Key(
+        text("the path of a folder", _package_path, pattern=_PATH),
+        "Its folder of headers, relative to the package.",
+        "name the folder of headers in the package, such as include",
+    ),
+}
+_PACKAGE: Final = table("package", PACKAGE)
+
+
+def _read_include(spot: Spot) -> str | None:
+    if not isinstance(spot.node, Mapping):
+        path: str = FOLDER.read(spot)
+        return path
+    stated = _PACKAGE.read(spot)
+    name, folder = (stated.get(key) for key in PACKAGE)
+    return None if name is None or folder is None else _find_package(spot, name, folder)
+
+
+def _find_package(spot: Spot, name: str, folder: str) -> str:
+    """Return the path of a package's folder: the project's own, or one that is installed."""
+    files = spot.reading.files
+    try:
+        own, installed = _own_package(files, name), package_folders(name)
+    except InputError as error:
+        raise RefusedError(str(error)) from None
+    if own is None and not installed:
+        raise RefusedError(f"no package {name!r} is installed here; {_installing(name)}")
+    path = normalize("", f"{MARK + name if own is None else own}/{folder}") or ""
+    kind = files.kind(path)
+    if kind == "outside":
+        raise RefusedError(f"{folder!r} leaves the package {name!r} through a symbolic link; name its own folder")
+    if kind == "folder" or (own is not None and _is_unpacked_sdist(files.root)):
+        return path or "."
+    other = "" if own is not None else f"; another version may have it: {_installing(name)}"
+    raise RefusedError(f"there is no folder {folder!r} in the package {name!r}{other}")
+
+
+def _own_package(files: ProjectFiles, name: str) -> str | None:
+    """Return the path of a package that is the project's own, as its tree shows it, or as it is imported from there."""
+    places = (f"{base}{name.replace('.', '/')}" for base in ("", "src/"))
+    shown = next((place for place in places if files.kind(f"{place}/__init__.py") == "file"), None)
+    if shown is not None:
+        return shown
+    inside = (place for place in package_folders(name) if place.is_relative_to(files.root))
+    found = next((place for place in inside if not is_in_environment(place, name)), None)
+    return None if found is None else found.relative_to(files.root).as_posix()
+
+
+def _installing(name: str) -> str:
+    wheel = package_distribution(name)
+    return (
+        f'write "{wheel}" into build-system.requires of pyproject.toml; without build isolation, {pip_install(wheel)}'
+    )
+
+
+INCLUDE: Final = Kind(_read_include, {"anyOf": [FOLDER.schema, _PACKAGE.schema]})
 HEADER: Final = text("the path of a header", _header, pattern=_PATH)
 HEADERS_GLOB: Final = text("a pattern for headers", _headers_glob, pattern=_PATH)
 STUBS: Final = text("the path of a stub (.pyi)", _stubs, pattern=rf"{_PATH}\.pyi")

@@ -37,6 +37,7 @@ from hatch_cuda_kernels.errors import (
     suggest,
 )
 from hatch_cuda_kernels.image import ImageId
+from hatch_cuda_kernels.includes import package_records
 from hatch_cuda_kernels.names import base_name, placeholders
 from hatch_cuda_kernels.options import option_conflicts
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.device_library import DeviceLibrary
     from hatch_cuda_kernels.execution_space import Declared, SourceSet
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.includes import PackageRecord
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
     from hatch_cuda_kernels.store import LaunchRule
 
@@ -279,6 +281,11 @@ class PlannedModule:
         """What is linked to the units."""
         return self.finishing[0].libraries if self.finishing else ()
 
+    @property
+    def packages(self) -> tuple[PackageRecord, ...]:
+        """What brought the headers of packages that the module uses."""
+        return package_records(self.sources.files)
+
     def toolchain(self, found: Toolchain) -> Toolchain:
         """Return the parts of a toolchain that the module uses. Headers are searched once for all its images."""
         return self.all_jobs[-1].toolchain(found)
@@ -300,6 +307,7 @@ class PlannedModule:
             where=self.module.where,
             family=self.module.family,
             axes=dict(self.module.axes),
+            packages=tuple(record.to_json() for record in self.packages),
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.includes import package_of
 from hatch_cuda_kernels.store import KERNELS_FILE, STORE_FOLDER, check_replaceable, modules_of, temporary_workspace
 
 if TYPE_CHECKING:
@@ -495,7 +496,8 @@ def wheel_inputs(manifest: Manifest, root: Path) -> dict[str, Path]:
     """Return the manifest, and all that its modules are compiled from, by its path in the project."""
     from hatch_cuda_kernels.plan import read_sources  # for sdists
 
-    names = {name for sources in read_sources(manifest).values() for name in sources.files}
+    read = (name for sources in read_sources(manifest).values() for name in sources.files)
+    names = {name for name in read if not package_of(name)}  # a wheel's build takes packages from its environment
     files = [manifest.path, *(manifest.root / name for name in sorted(names))]
     return {path.relative_to(root).as_posix(): path for path in files}
 

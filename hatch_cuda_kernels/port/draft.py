@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cpp import lex
+from hatch_cuda_kernels.includes import package_of
 from hatch_cuda_kernels.libraries import entry, headers_in, torch_paths, words_in
 from hatch_cuda_kernels.port.sites import words
 
@@ -111,7 +112,13 @@ def stated_options(options: NvrtcOptions) -> dict[str, Any]:
     """Return what a manifest states of options, but for those that every module has."""
     values = ((one, getattr(options, one.name)) for one in fields(options))
     stated = {one.name: value for one, value in values if value != one.default}
+    stated |= {"include": [*map(_include_item, options.include)]} if options.include else {}
     return stated | ({"define": dict(options.define)} if options.define else {})
+
+
+def _include_item(path: str) -> str | dict[str, str]:
+    package = package_of(path)
+    return {"package": package[1:], "folder": path[len(package) + 1 :]} if package else path
 
 
 def flow(value: object) -> str:

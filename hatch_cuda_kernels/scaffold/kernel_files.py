@@ -16,8 +16,8 @@ from hatch_cuda_kernels.compiler import Recipe, is_known, lacking_targets, read_
 from hatch_cuda_kernels.compiler.toolchain import build_extra, find_toolchain, release_requirements
 from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, ManifestError, ToolchainError
-from hatch_cuda_kernels.includes import Project, read_closure
-from hatch_cuda_kernels.libraries import is_library_header
+from hatch_cuda_kernels.includes import MARK, Project, read_closure
+from hatch_cuda_kernels.libraries import is_library_header, package_with
 from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import check_release, make_plan, read_sources, requirements
@@ -150,15 +150,16 @@ def _draft(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
 def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
     """Return ``known`` and the folders that hold what a source and its headers include, and that is not beside them.
 
-    Of several files that answer to a name, the one that shares most of its path with the source is taken. Raises
-    InputError for a source that cannot be read.
+    They are the project's, or of packages that are installed and known for such headers. Of several files that answer
+    to a name, the one that shares most of its path with the source is taken. Raises InputError for a source that
+    cannot be read.
     """
     project = Project(root)
     folders = list(known)
     for _ in range(_MOST_ROUNDS):
         missing = read_closure(root, source, include=folders, project=project).outside
-        wanted = (name for name in missing if not is_known(name) and not is_library_header(name))
-        fresh = dict.fromkeys(_folder_of(name, source, files) for name in wanted)
+        wanted = [name for name in missing if not is_known(name) and not is_library_header(name)]
+        fresh = dict.fromkeys(_folder_of(name, source, files) or _installed_folder(name, project) for name in wanted)
         fresh = dict.fromkeys(folder for folder in fresh if folder and folder not in folders)
         if not fresh:
             break
@@ -173,6 +174,12 @@ def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
         return ""
     best = max(found, key=lambda path: (len(posixpath.commonprefix([path, source])), -len(path)))
     return best.removesuffix(name).rstrip("/") or "."
+
+
+def _installed_folder(name: str, project: Project) -> str:
+    known = package_with(name)
+    folder = "" if known is None else f"{MARK}{known[0]}/{known[1]}"
+    return folder if folder and project.files.is_folder(folder) else ""
 
 
 def _free_name(name: str, taken: Mapping[str, object]) -> str:

@@ -19,6 +19,7 @@ from uuid import NAMESPACE_URL, uuid5
 from hatch_cuda_kernels.arch import release_of
 from hatch_cuda_kernels.compiler.toolchain import distribution
 from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.includes import PackageRecord
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDER
 from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
@@ -146,6 +147,7 @@ def _contents_of(reader: StoreReader, index: ModuleIndex) -> dict[str, Any]:
     data = {"kernels": {}, "images": images, "toolchain": index.toolchain, "source_sha256": index.source_sha256}
     data |= {"sources": list(index.sources), "libraries": dict(index.libraries)} if index.is_linked else {}
     data |= {"family": index.family, "axes": index.axes} if index.family else {}
+    data |= {"packages": list(index.packages)} if index.packages else {}
     data |= {"changes": [found._asdict() for found in changes]} if changes else {}
     return data | ({"notes": [sentence]} if sentence else {})
 
@@ -189,6 +191,7 @@ def sbom_text(reader: StoreReader, project: Distribution, *, made_by: str) -> st
     for index in reader.modules():
         used = {part["bom-ref"]: part for part in _toolchain(index)}
         used |= {own["bom-ref"]: own} if index.standard else {}
+        used |= {part["bom-ref"]: part for part in map(_headers_of, map(PackageRecord.from_json, index.packages))}
         used |= {f"source {path}": _component("file", "source", path, digest) for path, digest in index.files.items()}
         # The index has the digests of the images; a component for each would be 2 % of a wheel of small kernels.
         digest = sha256((reader.folder / index.module / INDEX_FILE).read_bytes()).hexdigest()
@@ -219,6 +222,20 @@ def _package(name: str, version: str, **more: Any) -> dict[str, Any]:
     """Return the component of a Python package, with the package URL that scanners look up."""
     url = f"pkg:pypi/{name}@{quote(version, safe='')}"
     return {"type": "library", "bom-ref": url, "name": name, "version": version, "purl": url, **more}
+
+
+def _headers_of(record: PackageRecord) -> dict[str, Any]:
+    """Return the component of a distribution whose headers are shipped, with its licence and the files that have it."""
+    licence = {"expression": record.license} if record.is_spdx else {"license": {"name": record.license}}
+    facts: dict[str, Any] = {"licenses": [licence]} if record.license else {}
+    names = [{"name": f"{_OWN}:license-file", "value": name} for name in record.license_files]
+    facts |= {"properties": names} if names else {}
+    if not record.distribution:
+        return {"type": "library", "bom-ref": f"package {record.package}", "name": record.package, **facts}
+    made = _package(record.distribution, record.version, **facts)
+    if record.altered:
+        del made["purl"]
+    return made
 
 
 def _toolchain(index: ModuleIndex) -> Iterator[dict[str, Any]]:

@@ -78,6 +78,17 @@ INDEX: Final = {
     "cut?": str,
     "family?": str,
     "axes?": {str: str},
+    "packages?": [
+        {
+            "package": str,
+            "distribution?": str,
+            "version?": str,
+            "license?": str,
+            "is_spdx?": bool,
+            "license_files?": [str],
+            "altered?": bool,
+        }
+    ],
     "editable?": {"root": str, "manifest": str, "manifest_sha256": str},
 }
 #: Where images are, of an index of which the rest does not count: a large one takes long to look through.
@@ -177,6 +188,8 @@ class ModuleIndex(NamedTuple):
     """What the modules of one entry are called that have different ``axes``; empty for any other module."""
     axes: dict[str, str] = {}  # noqa: RUF012 - never changed
     """The values that the module has of the axes in the entry's name."""
+    packages: tuple[dict[str, Any], ...] = ()
+    """The distributions of the packages whose headers are among the files; see PackageRecord."""
     editable: dict[str, str] | None = None
     """Only in an editable install: the project root, relative to the store, and the manifest with its digest."""
     schema: int = INDEX_SCHEMA
@@ -232,7 +245,7 @@ class ModuleIndex(NamedTuple):
             "asked": first.asked,
             "cut": first.cut,
         }
-        may_lack |= {"family": self.family, "axes": self.axes}
+        may_lack |= {"family": self.family, "axes": self.axes, "packages": self.packages}
         data |= {name: _as_list(value) for name, value in may_lack.items() if value}
         if self.is_linked:
             data["units"] = [unit.to_json() for unit in others]
@@ -260,6 +273,7 @@ class ModuleIndex(NamedTuple):
             libraries=tuple((found["name"], found["sha256"]) for found in data.get("libraries", ())),
             family=data.get("family", ""),
             axes=data.get("axes", {}),
+            packages=tuple(data.get("packages", ())),
             editable=data.get("editable"),
             schema=data["schema"],
         )

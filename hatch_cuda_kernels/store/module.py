@@ -43,6 +43,8 @@ class BuiltModule:
     where: str
     family: str
     axes: dict[str, str]
+    packages: tuple[dict[str, Any], ...]
+    """What brought the headers of packages, as the index has it."""
     entries: tuple[Entry, ...]
     """The images, ascending by architecture, called what the recipe calls them."""
 
@@ -142,6 +144,7 @@ class BuiltModule:
             editable=editable,
             family=self.family,
             axes=self.axes,
+            packages=self.packages,
         )
 
     def problems(self) -> list[Problem]:

@@ -16,7 +16,7 @@ from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler import Job, Recipe, SourceReader
@@ -58,6 +58,12 @@ class ModuleSource:
 
             again = editable_install(self.root)
             warn_user(f"{manifest} changed since the editable install; for it to count, run: {again}")
+        for _, difference in _other_packages(index) if index.packages else ():
+            if difference:
+                from hatch_cuda_kernels.compiler.toolchain import editable_install  # as above
+                from hatch_cuda_kernels.errors import warn_user
+
+                warn_user(f"{difference}; for that one to count, run: {editable_install(self.root)}")
         recipe = self.recipe()
         try:
             sources = read_edited(self.root, self._reader, index, recipe)
@@ -122,7 +128,8 @@ class ModuleSource:
         recipe, index = self.recipe(self._names(instance)), self._index
         if index.editable is not None:
             levels = self._reader.details(index.module).levels
-            return recipe.job(read_again(recipe, self.root, levels), arch, ("cubin",))
+            copies = package_copies(self._reader, index)
+            return recipe.job(read_again(recipe, self.root, levels, copies), arch, ("cubin",))
         return recipe.job(read_shipped(self._reader, index, recipe, as_here=as_here), arch, ("cubin",))
 
     def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
@@ -137,7 +144,8 @@ class ModuleSource:
         recipe = self.recipe(self._names(instance))
         if self._again is None:
             levels = self._reader.details(self._index.module).levels
-            self._again = SourceReader(self.root, [recipe.module], levels)
+            copies = package_copies(self._reader, self._index)
+            self._again = SourceReader(self.root, [recipe.module], levels, copies=copies)
             self._again.read(recipe)
         return recipe.job(self._again.read(recipe), arch, ("cubin",)) if self._again.learn(recipe, error) else None
 
@@ -293,10 +301,32 @@ def read_shipped(
 def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
     """Return the sources of an editable install as they are now, all else as built. Raises InputError or StoreError."""
     from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
-    from hatch_cuda_kernels.includes import OuterHeaders, packaged_standard_headers
+    from hatch_cuda_kernels.includes import OuterHeaders, Project, ProjectFiles, packaged_standard_headers
 
     outer = [OuterHeaders.as_built(packaged_standard_headers(), unit.asked) for unit in index.units]
-    return read_recipe(recipe, root, outer=outer, levels=reader.details(index.module).levels)
+    project = Project(ProjectFiles(root, copies=package_copies(reader, index)))
+    return read_recipe(recipe, root, project=project, outer=outer, levels=reader.details(index.module).levels)
+
+
+def package_copies(reader: StoreReader, index: ModuleIndex) -> dict[str, Path]:
+    """Return where the store has headers of packages that count in an editable install: none or another is here."""
+    from hatch_cuda_kernels.includes import MARK  # few projects include headers of packages
+
+    root = reader.source_root(index.module)
+    return {f"{MARK}{name}": root / f"{MARK}{name}" for name, _ in _other_packages(index)}
+
+
+def _other_packages(index: ModuleIndex) -> Iterator[tuple[str, str]]:
+    """Yield the packages that are not here as they were compiled with, each with a sentence if another version is."""
+    from hatch_cuda_kernels.includes import installed_versions  # as above
+
+    for name in sorted({one["package"] for one in index.packages}):
+        here = installed_versions(name)
+        stated = (one for one in index.packages if one["package"] == name and "distribution" in one)
+        built = {(one["distribution"], one["version"]) for one in stated}
+        if here is None or not built <= here:
+            texts = [", ".join(" ".join(one) for one in sorted(some)) or name for some in (built, here or ())]
+            yield name, "" if here is None else "{} is compiled with, and {} is installed here".format(*texts)
 
 
 def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> bool:

@@ -226,7 +226,7 @@ def write_store(
     out: Path,
     modules: Sequence[BuiltModule],
     *,
-    root: Path,
+    read: Callable[[str], bytes],
     editable: dict[str, str] | None,
     promises: Promises,
     before: Blocks | None = None,
@@ -234,16 +234,17 @@ def write_store(
 ) -> None:
     """Replace the folder ``out`` with a store of these modules, or leave it as it was, also if it is that store.
 
-    ``before`` are the packed blocks of the store that is there, if they were read already. ``schema`` is for comparing
-    with an older store. Raises InputError for a folder that is not a store, BuildError when a source has changed
-    meanwhile, the store cannot be written, or is larger than the wheel may be. An editable store is never packed.
+    ``read`` returns a file that was compiled. ``before`` are the packed blocks of the store that is there, if they were
+    read already. ``schema`` is for comparing with an older store. Raises InputError for a folder that is not a store,
+    BuildError when a source has changed meanwhile, the store cannot be written, or is larger than the wheel may be. An
+    editable store is never packed.
     """
     may_pack = editable is None
     if before is None:
         before = read_blocks(out) if may_pack else {}
     laid_out = lay_out(modules, before, may_pack=may_pack)
     try:
-        files = render_store(modules, laid_out, root=root, editable=editable, promises=promises, schema=schema)
+        files = render_store(modules, laid_out, read=read, editable=editable, promises=promises, schema=schema)
         if may_pack and promises.max_wheel_size is not None:
             check_store(files, promises.max_wheel_size)
         check_replaceable(out)
@@ -292,13 +293,13 @@ def render_store(
     modules: Sequence[BuiltModule],
     laid_out: Sequence[LaidOut],
     *,
-    root: Path,
+    read: Callable[[str], bytes],
     editable: dict[str, str] | None,
     promises: Promises,
     schema: int,
 ) -> dict[str, bytes]:
     """Return a store's files by path. Raises BuildError if a file of the project changed meanwhile, and OSError."""
-    read = _CompiledFiles(root)
+    compiled = _CompiledFiles(read)
     listed = (ListedModule(built.name, built.kernels, built.globals, built.family, built.axes) for built in modules)
     headers = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
     texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text()}
@@ -308,7 +309,7 @@ def render_store(
     for built, laid in zip(modules, laid_out, strict=True):
         files |= {f"{built.name}/{name}": data for name, data in laid.files.items()}
         index = built.index(laid.images, standard=standard, editable=editable)._replace(schema=schema)
-        files |= {f"{index.source_folder}/{path}": read(path, digest) for path, digest in index.files.items()}
+        files |= {f"{index.source_folder}/{path}": compiled(path, digest) for path, digest in index.files.items()}
         files[f"{built.name}/{INDEX_FILE}"] = json_text(index.to_json()).encode()
         files[f"{built.name}/{DETAILS_FILE}"] = json_text(built.details.to_json()).encode()
     files[DIGESTS_FILE] = digests_of([built.name for built in modules], files.get).encode()
@@ -318,18 +319,18 @@ def render_store(
 
 
 class _CompiledFiles:
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._read: dict[tuple[str, str], bytes] = {}
+    def __init__(self, read: Callable[[str], bytes]) -> None:
+        self._read = read
+        self._known: dict[tuple[str, str], bytes] = {}
 
     def __call__(self, path: str, digest: str) -> bytes:
         """Return a file. Raises BuildError where it has not this digest any more."""
-        if (path, digest) not in self._read:
-            data = (self._root / path).read_bytes()
+        if (path, digest) not in self._known:
+            data = self._read(path)
             if sha256(data).hexdigest() != digest:
                 raise BuildError([f"{path} changed while it was built; build again"])
-            self._read[path, digest] = data
-        return self._read[path, digest]
+            self._known[path, digest] = data
+        return self._known[path, digest]
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -90,7 +91,12 @@ def _write(subject: Subject, modules: Sequence[_RebuiltModule], out: Path) -> No
         built = [_build_module(subject, module) for module in ordered]
         index = ordered[0].index  # what modules of one store have in common
         promises, editable, schema = subject.promises, index.editable, index.schema
-        write_store(out, built, root=Path(project), editable=editable, promises=promises, schema=schema)
+        read = partial(_read_file, Path(project))
+        write_store(out, built, read=read, editable=editable, promises=promises, schema=schema)
+
+
+def _read_file(project: Path, name: str) -> bytes:
+    return (project / name).read_bytes()
 
 
 def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
@@ -113,6 +119,7 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
         where=index.module,
         family=index.family,
         axes=index.axes,
+        packages=index.packages,
     )
 
 

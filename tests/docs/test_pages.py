@@ -37,18 +37,20 @@ def test_toml_is_valid(block):
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
-def test_yaml_is_a_manifest(block, tmp_path):
+def test_yaml_is_a_manifest(block, tmp_path, monkeypatch):
     """Every YAML snippet is a valid manifest, or a part of one, once the files it names exist."""
     text = block.text if "schema:" in block.text else f"schema: 1\n{block.text}"
     text += "" if "modules:" in text else "modules: {m: {source: m.cu}}\n"
     data = yaml.safe_load(text)
     for table in (data, *data["modules"].values()):
-        for folder in table.get("options", {}).get("include", ()):
-            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        for item in table.get("options", {}).get("include", ()):
+            name = f"site/{item['package'].replace('.', '/')}/{item['folder']}" if isinstance(item, dict) else item
+            (tmp_path / name).mkdir(parents=True, exist_ok=True)
         libraries = (name for name in table.get("libraries", ()) if name != "cudadevrt")
         sources = (*table.get("sources", ()), *filter(None, [table.get("source")]))
         for name in (*table.get("headers", ()), *libraries, *sources):
             write(tmp_path / name.replace("**", "x").replace("*", "x"), "")
+    monkeypatch.syspath_prepend(tmp_path / "site")
     assert parse_manifest(text, root=tmp_path).modules
 
 

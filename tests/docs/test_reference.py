@@ -38,6 +38,7 @@ TABLE_HEADINGS = {
     "manifest": "## Top level",
     "module": "## A module",
     "options": "## Options",
+    "package": "## Package",
     "variable": "## Variable",
     "launch": "## Launch",
     "supports": "## Supports",
@@ -71,6 +72,7 @@ NOUNS = {
 ALTERNATIVES = {
     "arches": "[architectures](#architectures)",
     "max_wheel_size": "bytes, or text such as `5 MB`",
+    "include": "folder, or of [packages](#package)",
     "grid": "one to three [expressions](#expressions)",
     "block": "one to three [expressions](#expressions)",
     "cluster": "one to three integers",
