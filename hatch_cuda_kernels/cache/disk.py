@@ -22,8 +22,8 @@ from weakref import WeakSet
 
 from hatch_cuda_kernels import environment
 from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, EntryFolder
-from hatch_cuda_kernels.cache.files import DistrustedError, Folder, made, remove, replace
-from hatch_cuda_kernels.errors import CompileError, InputError, warn_user
+from hatch_cuda_kernels.cache.files import DistrustedError, Folder, NotAFolderError, made, remove, replace
+from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, warn_user
 from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
@@ -97,6 +97,15 @@ def _user_cache_path() -> str:
 @cache
 def _warn_homeless() -> None:
     warn_user(f"no home folder was found for the kernel cache; set {environment.CACHE_DIR} to a folder")
+
+
+class RemovalError(HatchCudaKernelsError):
+    """Entries cannot be removed from the cache; the others are gone."""
+
+    def __init__(self, path: Path, count: int, reason: str) -> None:
+        images = "an image" if count == 1 else f"{count} images"
+        super().__init__(f"{images} cannot be removed from the kernel cache {path} ({reason}); the others are gone")
+        self.path, self.count, self.reason = path, count, reason
 
 
 class CacheInfo(NamedTuple):
@@ -180,7 +189,8 @@ class DiskCache:
             return entry, False
         once = self.once()
         before = once.failure(key)
-        with once.turn(key, lambda: any(folder.holds(key) for folder in self._folders)):
+        damaged = [folder for folder in self._folders if folder.holds(key)]  # as get() has just found
+        with once.turn(key, lambda: any(folder.holds(key) for folder in self._folders if folder not in damaged)):
             entry = self.get(key)
             if entry is not None:
                 return entry, False
@@ -219,19 +229,26 @@ class DiskCache:
                 yield entry, stored.bytes, stored.used
 
     def prune(self, max_bytes: int) -> int:
-        """Remove the least recently used entries beyond ``max_bytes`` and stale leftovers; return the bytes left."""
+        """Remove the least recently used entries beyond ``max_bytes`` and stale leftovers; return the bytes left.
+
+        Raises RemovalError, at the end, for entries that cannot be removed.
+        """
         own = self._own()
         if own is None:
             return 0
         from hatch_cuda_kernels.cache.publishing import shrink  # a hit needs none of it
 
         self.once().sweep()
-        return shrink(own, max_bytes)
+        left, stuck = shrink(own, max_bytes)
+        if stuck.entries:
+            raise RemovalError(own.path, stuck.entries, stuck.reason)
+        return left
 
     def clear(self) -> int:
         """Remove every entry of the user's own folder, and what else it remembers; return how many entries there were.
 
-        What another process is just writing or using stays, and so do locks, which another process may hold.
+        What another process is just writing or using stays, and so do locks, which another process may hold. Raises
+        RemovalError, at the end, for entries that cannot be removed.
         """
         self._memory.clear()
         own = self._own()
@@ -239,7 +256,9 @@ class DiskCache:
             return 0
         from hatch_cuda_kernels.cache.publishing import evict_all  # a hit needs none of it
 
-        count = evict_all(own)
+        count, stuck = evict_all(own)
+        if stuck.entries:
+            raise RemovalError(own.path, stuck.entries, stuck.reason)
         self.prune(self.max_bytes)
         return count
 
@@ -256,7 +275,7 @@ class DiskCache:
         try:
             with self._user.open():
                 return self._user
-        except DistrustedError as error:
+        except (DistrustedError, NotAFolderError) as error:
             self._tell_error(self._user, error)
             return None
         except OSError:  # perhaps it is not there yet; the next use reports it
@@ -312,7 +331,7 @@ class DiskCache:
         self.once().sweep()
 
     def _tell_error(self, folder: EntryFolder, error: OSError, message: str = "") -> None:
-        if isinstance(error, DistrustedError):
+        if isinstance(error, DistrustedError | NotAFolderError):
             self._tell(f"distrust of {folder.path}", f"the kernel cache is not used: {error}")
         else:
             self._tell("disk", message)

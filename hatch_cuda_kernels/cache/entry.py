@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.cache.files import DistrustedError, long_path, made, make_folder, open_folder
+from hatch_cuda_kernels.cache.files import long_path, made, make_folder, may_be_busy, open_folder
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.integrity import check_shape, each, sha256
 
@@ -293,7 +293,9 @@ def read_entry(place: Folder, name: str, key: str, *, use: bool = False) -> Entr
                 if use and abs(time.time() - folder.status(ENTRY_FILE).st_mtime) > _USED_SECONDS:
                     folder.touch(ENTRY_FILE)
             return entry
-    except DistrustedError as error:
+    except PermissionError as error:
+        if may_be_busy(error):
+            raise
         raise BadEntryError(str(error)) from error
 
 

@@ -161,19 +161,20 @@ class Folder:
 def open_folder(path: Path, *, shared: bool = False) -> Folder:
     """Open a cache's folder. Symbolic links may lead to it.
 
-    Raises DistrustedError if another user could have put something into it, or another folder in its place, and
-    OSError. A ``shared`` folder may belong to anybody, and everything in it to the same user.
+    Raises DistrustedError if another user could have put something into it, or another folder in its place,
+    NotAFolderError, and OSError. A ``shared`` folder may belong to anybody, and everything in it to the same user.
     """
     text = str(path)
-    if not check_way(text, shared=shared):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
-    if not BY_DESCRIPTOR:
-        found = path.stat()
-        if not stat.S_ISDIR(found.st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), text)
-        return Folder(text, None, trusted_owners(found if shared else None))
-    descriptor = os.open(text, _ENTER)
-    return Folder(text, descriptor, trusted_owners(os.fstat(descriptor) if shared else None))
+    try:
+        if not check_way(text, shared=shared):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+        if BY_DESCRIPTOR:
+            descriptor = os.open(text, _ENTER)
+            return Folder(text, descriptor, trusted_owners(os.fstat(descriptor) if shared else None))
+        os.scandir(text).close()
+    except NotADirectoryError as error:
+        raise NotAFolderError(f"{text} is a file, not a folder, or is in a file") from error
+    return Folder(text, None, trusted_owners(path.stat() if shared else None))
 
 
 def open_unchecked(path: Path) -> Folder:
@@ -202,8 +203,17 @@ def patiently(action: Callable[[], T]) -> T:
     return action()
 
 
+class NotAFolderError(OSError):
+    """A file is where a cache's folder is stated to be."""
+
+
 class DistrustedError(PermissionError):
     """Another user could have put this here, or could change it. The message says how, and what to do about it."""
+
+
+def may_be_busy(error: PermissionError) -> bool:
+    """Return whether an error may go away: on Windows, another process may have the file open."""
+    return IS_WINDOWS and not isinstance(error, DistrustedError)
 
 
 def trusted_owners(shared: os.stat_result | None = None) -> frozenset[int] | None:
@@ -316,9 +326,9 @@ def make_folder(path: Path) -> None:
         make_folder(path.parent)
         check_way(str(path), shared=False)  # somebody else may have made the parent just before
         path.mkdir(mode=0o700, exist_ok=True)
-    except FileExistsError:
+    except FileExistsError as error:
         if not path.is_dir():
-            raise
+            raise NotAFolderError(f"{path} is a file, not a folder") from error
 
 
 def made(folder: Folder, name: str) -> Folder:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import json
 import os
 import stat
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
 from hatch_cuda_kernels.cache.entry import (
+    ENTRY_FILE,
     NOTES,
     QUARANTINE,
     STAGING,
@@ -289,24 +291,40 @@ def publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
 def evict(entries: EntryFolder, stored: StoredEntry) -> bool:
     """Remove an entry and return whether it is gone; one that was used or replaced since it was listed stays.
 
-    It disappears from its place in one step, so a reader finds it whole or not at all. On Windows, one that is in use
-    stays as well. Raises nothing.
+    It disappears from its place in one step, so a reader finds it whole or not at all; one in a lower layer of an
+    overlay loses its description first. Raises OSError if it cannot be removed, on Windows also while it is in use.
     """
     key = stored.key
     try:
         with entries.open() as root, root.folder(prefix_of(key)) as prefix, made(root, STAGING) as staging:
             if last_use(prefix, key) == stored.used:
-                remove(staging, _move_away(prefix, key, staging))
+                remove(staging, _move_away(prefix, key, staging) or key)
             return not prefix.has(key)
     except FileNotFoundError:
         return True
-    except OSError:
-        return False
 
 
-def evict_all(entries: EntryFolder) -> int:
+class Stuck(NamedTuple):
+    """What could not be removed: how many entries, their bytes, and why."""
+
+    entries: int = 0
+    bytes: int = 0
+    reason: str = ""
+
+    def after(self, entries: EntryFolder, stored: StoredEntry) -> tuple[bool, Stuck]:
+        """Remove an entry; return whether it is gone, and what is stuck then."""
+        try:
+            return evict(entries, stored), self
+        except OSError as error:
+            return False, Stuck(self.entries + 1, self.bytes + stored.bytes, str(error))
+
+
+def evict_all(entries: EntryFolder) -> tuple[int, Stuck]:
     """Remove all entries, those set aside, and the notes; return how many of the first are gone. Raises nothing."""
-    count = sum(evict(entries, stored) for stored in entries.stored())
+    count, stuck = 0, Stuck()
+    for stored in entries.stored():
+        gone, stuck = stuck.after(entries, stored)
+        count += gone
     with contextlib.suppress(OSError), entries.open_top() as top:
         remove(top, NOTES)
     with contextlib.suppress(OSError), entries.open() as root:
@@ -314,7 +332,7 @@ def evict_all(entries: EntryFolder) -> int:
         for name in (name for name in root.names() if prefix_of(name) == name):
             with contextlib.suppress(OSError):  # it is not empty
                 os.rmdir(root.at(name), dir_fd=root.descriptor)
-    return count
+    return count, stuck
 
 
 def quarantine(entries: EntryFolder, key: str) -> bool:
@@ -328,9 +346,9 @@ def quarantine(entries: EntryFolder, key: str) -> bool:
         except FileNotFoundError:
             return False
         with contextlib.suppress(BadEntryError, OSError):
-            read_entry(aside, moved, key)
-            move(aside, moved, prefix, key)
-            return False
+            if moved is not None and read_entry(aside, moved, key):
+                move(aside, moved, prefix, key)
+                return False
     return True
 
 
@@ -367,13 +385,22 @@ def _place(root: Folder, staging: Folder, staged: str, prefix: Folder, key: str)
     return True
 
 
-def _move_away(prefix: Folder, key: str, place: Folder) -> str:
-    """Rename an entry's folder into another place and return its name there. Raises OSError."""
+def _move_away(prefix: Folder, key: str, place: Folder) -> str | None:
+    """Rename an entry's folder into another place and return its name there. Raises OSError.
+
+    A folder in a lower layer of an overlay cannot be renamed (Linux: overlayfs, "Renaming directories"). It is removed
+    where it is, the description first, without which it is no entry; None is returned.
+    """
     moved = unique_name(key[:16])
     try:
         move(prefix, key, place, moved)
         place.touch(moved)  # its age counts from now
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            with prefix.folder(key) as folder, contextlib.suppress(FileNotFoundError):
+                os.unlink(folder.at(ENTRY_FILE), dir_fd=folder.descriptor)
+            remove(prefix, key)
+            return None
         if not place.has(moved):
             raise
     return moved
@@ -430,21 +457,25 @@ def count_entry(entries: EntryFolder, key: str, size: int, *, max_bytes: int) ->
         total, counted = _read_total(root)
         total += size
         if total > max_bytes or not 0 <= time.time() - counted <= _RECOUNT_SECONDS:
-            total, counted = _shrink(entries, root, max_bytes, int(max_bytes * _KEEP), keep=key), time.time()
+            total, stuck = _shrink(entries, root, max_bytes, int(max_bytes * _KEEP), keep=key)
+            total, counted = total - stuck.bytes, time.time()
         _write_total(root, total, counted)
 
 
-def shrink(entries: EntryFolder, max_bytes: int) -> int:
+def shrink(entries: EntryFolder, max_bytes: int) -> tuple[int, Stuck]:
     """Remove the least recently used entries until at most ``max_bytes`` are left; return the bytes left."""
-    total = 0
+    total, stuck = 0, Stuck()
     with contextlib.suppress(OSError), entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
-        total = _shrink(entries, root, max_bytes, max_bytes)
-        _write_total(root, total, time.time())
-    return total
+        total, stuck = _shrink(entries, root, max_bytes, max_bytes)
+        _write_total(root, total - stuck.bytes, time.time())
+    return total, stuck
 
 
-def _shrink(entries: EntryFolder, root: Folder, most: int, goal: int, keep: str = "") -> int:
-    """Count again; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first."""
+def _shrink(entries: EntryFolder, root: Folder, most: int, goal: int, keep: str = "") -> tuple[int, Stuck]:
+    """Count again; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first.
+
+    Next to an entry to ``keep``, what cannot be removed takes no room, or nothing but that entry would stay.
+    """
     sweep(root)
     # A use in the future says nothing, so it counts as long ago.
     soon = time.time() + _FUTURE_SECONDS
@@ -452,11 +483,12 @@ def _shrink(entries: EntryFolder, root: Folder, most: int, goal: int, keep: str 
     stored_bytes = sum(entry.bytes for entry in stored)
     if stored_bytes + leftover_bytes(root) > most:
         remove(root, QUARANTINE)
-    total = stored_bytes + leftover_bytes(root)
+    total, stuck = stored_bytes + leftover_bytes(root), Stuck()
     for entry in stored if total > most else ():
-        if entry.key != keep and total > goal and evict(entries, entry):
-            total -= entry.bytes
-    return total
+        if entry.key != keep and total - bool(keep) * stuck.bytes > goal:
+            gone, stuck = stuck.after(entries, entry)
+            total -= entry.bytes * gone
+    return total, stuck
 
 
 def _read_total(root: Folder) -> tuple[int, float]:

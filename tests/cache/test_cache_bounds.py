@@ -12,6 +12,7 @@ import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen, set_use, total_bytes
 
 from hatch_cuda_kernels.cache import files, publishing
+from hatch_cuda_kernels.cache.disk import RemovalError
 
 SIZE = disk_bytes(entry_of(0))
 DAY = 24 * 3600
@@ -273,7 +274,7 @@ def test_an_entry_used_or_replaced_meanwhile_is_not_evicted(path, monkeypatch):
 
 
 def test_an_entry_in_use_on_windows_is_passed_over(path, monkeypatch):
-    """An entry that cannot be moved, as one that is open on Windows, costs another one its place, and no error."""
+    """An entry that cannot be moved, as one that is open on Windows, costs another one its place, and is named."""
     fill(path, range(4))
     move = publishing.move
 
@@ -283,5 +284,6 @@ def test_an_entry_in_use_on_windows_is_passed_over(path, monkeypatch):
         move(source, name, target, new)
 
     monkeypatch.setattr(publishing, "move", busy)
-    assert reopen(path).prune(2 * SIZE) == 2 * SIZE
+    with pytest.raises(RemovalError, match=r"an image cannot be removed from .*in use"):
+        reopen(path).prune(2 * SIZE)
     assert left(path) == [0, 3]

@@ -262,7 +262,7 @@ def test_a_cache_that_cannot_be_written(bundle, tmp_path):
     """An import into a place that keeps nothing is an error, not a success of this process only."""
     (tmp_path / "file").write_text("in the way")
     with (
-        pytest.warns(RuntimeWarning, match="live in memory only"),
+        pytest.warns(RuntimeWarning, match="file is a file, not a folder"),
         pytest.raises(InputError, match="cannot be written to; 0 of 3 images were taken"),
     ):
         import_bundle(reopen(tmp_path / "file"), bundle)

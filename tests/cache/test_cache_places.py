@@ -73,8 +73,7 @@ def test_a_read_only_file_system(tmp_path):
         "made again": False,
         "writable": False,
         "entries": 1,
-        "pruned to": answer["pruned to"],
-        "cleared": 0,
+        "refused": [True, True],
         "same": True,
     }
     assert len(told) == 2
@@ -116,8 +115,18 @@ def test_a_file_in_the_way(tmp_path, place):
     """Where the folder, or one above it, is a file, this process has its images all the same, after one warning."""
     (tmp_path / "cache").write_text("in the way")
     told = use(reopen(tmp_path / place))
+    assert told == [f"the kernel cache is not used: {tmp_path / place} is a file, not a folder, or is in a file"]
+
+
+def test_a_file_in_place_of_a_site_folder(tmp_path):
+    """It is named, once, and the other folders are used."""
+    (tmp_path / "site").write_text("in the way")
+    cache = reopen(tmp_path / "cache", sites=[tmp_path / "site"])
+    with recorded() as told:
+        assert cache.put(entry_of(0))
+        assert [cache.get(key_of(number)) for number in (0, 1, 2)] == [entry_of(0), None, None]
     assert len(told) == 1
-    assert "images live in memory only" in told[0]
+    assert f"{tmp_path / 'site'} is a file" in told[0]
 
 
 def test_no_place_at_all():

@@ -10,12 +10,15 @@ import shutil
 import signal
 import stat
 import sys
+from contextlib import suppress
+from functools import partial
 
 import pytest
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen
 from cache_users import hand_over
 
 from hatch_cuda_kernels.cache.bundle import export_bundle, import_bundle
+from hatch_cuda_kernels.cache.disk import RemovalError
 from hatch_cuda_kernels.cache.entry import EntryFolder
 from hatch_cuda_kernels.cache.publishing import Once
 from hatch_cuda_kernels.errors import CompileError
@@ -70,8 +73,9 @@ def use(cache):
             (folder_of(cache.path, 1) / "image.cubin").write_bytes(b"damaged")
             reopen(cache.path).get(key_of(1))
         list(cache.entries())
-        cache.prune(1)
-        cache.clear()
+        for remove in (partial(cache.prune, 1), cache.clear):
+            with suppress(RemovalError):
+                remove()
         cache.put(entry_of(2))
     return told
 
@@ -213,8 +217,9 @@ def test_a_folder_of_entries_that_others_can_write_to_is_not_written(path):
     with recorded() as told:
         assert cache.get(key_of(0)) is None
         assert not cache.put(entry_of(0, log="own"))
-        cache.prune(0)
-        cache.clear()
+        with suppress(RemovalError):
+            cache.prune(0)
+            cache.clear()
     assert snapshot(prefix) == before
     assert all("can be written by other users" in text for text in told)
 

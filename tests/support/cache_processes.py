@@ -61,8 +61,25 @@ def run_together(*workers):
 
 def run_mounted(folder, options, function, /, **arguments):
     """Run a function where ``folder`` is a small file system of its own, seen by that process only."""
+    return _run_under(f"-t tmpfs -o {options} tmpfs", folder, function, arguments)
+
+
+def run_on_layer(layer, folder, function, /, **arguments):
+    """Run a function where ``folder`` shows a layer and hides each change of it, as in a container."""
+    for name in ("upper", "work"):
+        layer.with_name(name).mkdir()
+    places = f"lowerdir={layer},upperdir={layer.with_name('upper')},workdir={layer.with_name('work')}"
+    return _run_under(f"-t overlay -o {places} overlay", folder, function, arguments)
+
+
+def run_bound(folder, function, /, **arguments):
+    """Run a function where nothing can remove or rename ``folder``, because something is mounted there."""
+    return _run_under(f"--bind {folder}", folder, function, arguments)
+
+
+def _run_under(mounting, folder, function, arguments):
     folder.mkdir(exist_ok=True)
-    mount = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o {options} tmpfs "$0" && exec "$@"', str(folder))
+    mount = ("unshare", "--mount", "sh", "-c", f'mount {mounting} "$0" && exec "$@"', str(folder))
     if subprocess.run([*mount, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("mounting a file system needs root on Linux")
     return run_together(Worker(function, under=mount, warn=True, **arguments))[0]

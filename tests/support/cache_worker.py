@@ -13,6 +13,7 @@ from pathlib import Path
 from cache_entries import entry_of, folder_of, key_of, recorded, reopen, total_bytes
 from waiting import on_turn, wait_until
 
+from hatch_cuda_kernels.cache.disk import RemovalError
 from hatch_cuda_kernels.errors import CompileError
 
 
@@ -27,12 +28,12 @@ def wait_for_all(waiting, processes):
     wait_until(lambda: len(Path(waiting).read_text().splitlines()) >= processes)
 
 
-def make(path, numbers, log, waiting=os.devnull, processes=0, seconds=0.0, threads=1, **settings):
+def make(path, numbers, log, waiting=os.devnull, processes=0, seconds=0.0, threads=1, *, sites=(), **settings):
     """Ask for keys; return by number whether each was made here.
 
     A make is noted in a log, and takes until so many processes wait for it and then some time.
     """
-    cache = reopen(Path(path), **settings)
+    cache = reopen(Path(path), sites=[*map(Path, sites)], **settings)
     made = {}
 
     def compile_now(number):
@@ -72,6 +73,33 @@ def fail(path, log, waiting=os.devnull, processes=0, **settings):
 def put(path, numbers, **settings):
     """Put entries, each by a cache that knows nothing, and return whether all are on disk."""
     return all(reopen(Path(path), **settings).put(entry_of(number)) for number in numbers)
+
+
+def replace_damaged(path, number):
+    """Damage an entry, and ask for it twice, as two processes do; return whether each had to make it."""
+    (folder_of(Path(path), number) / "image.cubin").write_bytes(b"damaged")
+    asked = [reopen(Path(path)).get_or_make(key_of(number), lambda: entry_of(number)) for _ in range(2)]
+    assert [entry for entry, _ in asked] == [entry_of(number)] * 2
+    return [made for _, made in asked]
+
+
+def ask_twice(path, numbers, max_bytes):
+    """Ask for entries one after the other, and again as another process; return whether each was made."""
+    return [
+        reopen(Path(path), max_bytes).get_or_make(key_of(number), lambda number=number: entry_of(number))[1]
+        for number in [*numbers, *numbers]
+    ]
+
+
+def remove_all(path, how):
+    """Clear or prune a cache; return the numbers of bytes and entries left, and the error."""
+    cache, error = reopen(Path(path)), ""
+    try:
+        cache.clear() if how == "clear" else cache.prune(0)
+    except RemovalError as raised:
+        error = str(raised)
+    info = reopen(Path(path)).info()
+    return [info.bytes, info.entries, error]
 
 
 def rounds(together, processes, enough):
@@ -132,6 +160,15 @@ def fill(path, count):
     }
 
 
+def is_refused(removal):
+    """Return whether a removal says that something cannot be removed."""
+    try:
+        removal()
+    except RemovalError:
+        return True
+    return False
+
+
 def read_only(path):
     """Use a cache whose file system turns read-only; return warnings and what each call answered."""
     path = Path(path)
@@ -151,8 +188,7 @@ def read_only(path):
             "made again": cache.get_or_make(key_of(3), lambda: entry_of(3))[1],
             "writable": cache.info().writable,
             "entries": len(list(cache.entries())),
-            "pruned to": cache.prune(0),
-            "cleared": cache.clear(),
+            "refused": [is_refused(lambda: cache.prune(0)), is_refused(cache.clear)],
         }
     return answers | {"warnings": told, "same": total_bytes(path) == before}
 
