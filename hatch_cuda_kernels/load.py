@@ -148,9 +148,10 @@ class Store:
         """Return the module that has these values of the axes in its name; without values, the module so called.
 
         ``family`` is the manifest's name of the module without its placeholders: ``build_aux`` for
-        ``build_aux_{IN}_{OUT}``. Raises InputError, which lists what there is, and StoreError.
+        ``build_aux_{IN}_{OUT}``. Kernels of a combination that the manifest does not list are compiled and recorded.
+        Raises InputError, which lists what there is, also for a combination that it excludes, and StoreError.
         """
-        from hatch_cuda_kernels.runtime import find_module
+        from hatch_cuda_kernels.store import find_module
 
         return StoreModule(find_module(self._reader, family, axes), self, self._reader, self._instances)
 
@@ -214,7 +215,13 @@ class Store:
         """
         from hatch_cuda_kernels.runtime.ladder import obtain
 
-        return obtain(self._request(kernel, module, policy, arch, driver), lambda image: image)
+        request = self._request(kernel, module, policy, arch, driver)
+
+        def take(image: Image) -> Image:
+            request.symbol(image)
+            return image
+
+        return obtain(request, take)
 
     def compile_async(self, kernel: str, *, arch: str | SmArch, policy: Policy = "exact") -> Future[Image]:
         """Start ``find_image`` in the background; NVRTC runs without the GIL. The future raises what that raises."""
@@ -303,40 +310,73 @@ class Store:
 class StoreModule:
     """One module of a store, with the methods of ``Store`` that ask for a kernel or variable."""
 
-    def __init__(self, name: str, store: Store, reader: StoreReader, instances: InstanceCache) -> None:
-        self.name = name
+    def __init__(self, key: str, store: Store, reader: StoreReader, instances: InstanceCache) -> None:
+        self._key = key
         self._store = store
         self._reader = reader
         self._instances = instances
+
+    @property
+    def name(self) -> str:
+        """What the module is called, or would be if the manifest listed it."""
+        return self._reader.module(self._key).module
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The values of the axes in the name; none for a module without axes."""
+        return dict(self._reader.module(self._key).axes)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the manifest lists the module; kernels of another one are compiled and recorded."""
+        return self._key not in self._reader.unlisted
 
     def __repr__(self) -> str:
         return f"<StoreModule {self.name!r} of {str(self._store.package)!r}>"
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Names of the module's listed kernels."""
+        """Names of the module's listed kernels; of one that is not listed, those that are known before a compile."""
         from hatch_cuda_kernels.names import listed_module
 
-        lines = (line for line in self._reader.lines() if listed_module(line.module) == self.name)
+        if not self.is_listed:
+            return self._reader.unlisted[self._key].kernels(self._reader.lines())
+        lines = (line for line in self._reader.lines() if listed_module(line.module) == self._key)
         return tuple(line.name for line in lines if not line.is_variable)
 
     def get_kernel(self, name: str, *, policy: Policy | None = None) -> Kernel:
         """Return the module's kernel of that name, as ``Store.get_kernel`` does."""
-        return self._store.get_kernel(name, module=self.name, policy=policy)
+        return self._store.get_kernel(name, module=self._key, policy=policy)
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
         """Return an instance of one of the module's patterns, as ``Store.instantiate`` does."""
-        return self._instances.get(template, arguments, self.name)
+        return self._instances.get(template, arguments, self._key)
 
     def get_global(self, name: str, *, policy: Policy | None = None) -> GlobalVariable:
         """Return one of the module's variables, as ``Store.get_global`` does."""
-        return self._store.get_global(name, module=self.name, policy=policy)
+        return self._store.get_global(name, module=self._key, policy=policy)
+
+    def find_image(
+        self,
+        kernel: str,
+        *,
+        arch: str | SmArch | None = None,
+        driver: tuple[int, int] | None = None,
+        policy: Policy | None = None,
+    ) -> Image:
+        """Return the image that one of the module's kernels gets on an architecture, as ``Store.find_image`` does."""
+        return self._store.find_image(kernel, arch=arch, driver=driver, policy=policy, module=self._key)
 
     def explain(
-        self, kernel: str, *, arch: str | SmArch | None = None, driver: tuple[int, int] | None = None
+        self,
+        kernel: str,
+        *,
+        arch: str | SmArch | None = None,
+        driver: tuple[int, int] | None = None,
+        policy: Policy | None = None,
     ) -> Explanation:
         """Return every candidate for one of the module's kernels, as ``Store.explain`` does."""
-        return self._store.explain(kernel, arch=arch, driver=driver, module=self.name)
+        return self._store.explain(kernel, arch=arch, driver=driver, policy=policy, module=self._key)
 
 
 def _prepare(reader: StoreReader, kernel: str, module: str | None) -> None:
@@ -357,7 +397,7 @@ def _prepare(reader: StoreReader, kernel: str, module: str | None) -> None:
         if is_starting():
             _import(name)
     with suppress(StoreError, OSError, ValueError, ImportError):
-        listed = reader.find(normalize_name(kernel), module)
+        listed = reader.find(normalize_name(kernel), module) if module not in reader.unlisted else []
         for line in listed[:1]:
             ModuleSource(reader, line.module).look_ahead(is_starting)
         for name in () if listed else _OF_COMPILES:

@@ -179,13 +179,24 @@ def listed_module(name: str) -> str:
 
 def family_key(family: str, axes: Mapping[str, str]) -> str:
     """Return the key in ``kernels.tsv`` of the module that has these values of a family's axes."""
-    return ";".join((f"{{{family}", *(f"{axis}={normalize_name(axes[axis])}" for axis in sorted(axes))))
+    values = {axis: normalize_name(value).replace(";", ";;") for axis, value in axes.items()}
+    return ";".join((f"{{{family}", *(f"{axis}={values[axis]}" for axis in sorted(values))))
+
+
+def axes_key(family: str, axes: Iterable[str]) -> str:
+    """Return the key in ``kernels.tsv`` of the modules that say how others with these axes are compiled."""
+    return ";".join((f"{{{family}", *sorted(axes)))
 
 
 def spell_values(values: Mapping[str, object]) -> dict[str, str]:
     """Return values of axes as C++ has them: truth values are small, those of numpy included."""
     texts = {name: str(value) for name, value in values.items()}
     return {name: text.lower() if "bool" in type(values[name]).__name__ else text for name, text in texts.items()}
+
+
+def values_text(axes: Mapping[str, str]) -> str:
+    """Return values of axes in words."""
+    return ", ".join(f"{axis}={value}" for axis, value in axes.items())
 
 
 _PLACEHOLDER: Final = r"\{([A-Za-z_][A-Za-z0-9_]*)\}"
@@ -202,6 +213,19 @@ def placeholders(pattern: str) -> tuple[str, ...]:
 def fill(pattern: str, values: Mapping[str, object]) -> str:
     """Return the pattern with its placeholders replaced. Raises KeyError for one without a value."""
     return re.sub(_PLACEHOLDER, lambda match: str(values[match[1]]), pattern)
+
+
+def fill_known(pattern: str, values: Mapping[str, str]) -> str:
+    """Return the pattern with those of its placeholders replaced that have a value."""
+    if "{" not in pattern:
+        return pattern
+    return fill(pattern, {name: f"{{{name}}}" for name in placeholders(pattern)} | dict(values))
+
+
+def module_name(entry: str, file: str, axes: Mapping[str, str]) -> str:
+    """Return the name of an entry's module: ``file`` stands for ``*``, ``thrust_complex_float`` for C++ text."""
+    parts = {axis: re.split(r"[^A-Za-z0-9_]+", value) for axis, value in axes.items()}
+    return fill(entry, {axis: "_".join(filter(None, found)) for axis, found in parts.items()}).replace("*", file)
 
 
 def expand(pattern: str, matrix: Mapping[str, Sequence[str]]) -> Iterator[str]:

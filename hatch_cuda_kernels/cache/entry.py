@@ -75,6 +75,10 @@ class Entry(NamedTuple):
     """How long the compile took."""
     wanted: str = ""
     """The kernel that a process asked for and no package had prebuilt; empty for what a build compiled."""
+    family: str = ""
+    """Of a combination of axes that no manifest listed: what modules with other values are called together."""
+    axes: dict[str, str] = {}  # noqa: RUF012 - never changed
+    """These values."""
 
     @staticmethod
     def now() -> str:
@@ -110,6 +114,8 @@ class Entry(NamedTuple):
         }
         if self.wanted:
             data["wanted"] = self.wanted
+        if self.family:
+            data |= {"family": self.family, "axes": self.axes}
         known = [symbol for symbol in self.kernels if symbol.types or symbol.names]
         if known:
             data["signatures"] = {symbol.lowered: [list(symbol.types), list(symbol.names)] for symbol in known}
@@ -132,6 +138,8 @@ class Entry(NamedTuple):
             ptx_isa=(data["ptx_isa"][0], data["ptx_isa"][1]),
             seconds=data["seconds"],
             wanted=data.get("wanted", ""),
+            family=data.get("family", ""),
+            axes=data.get("axes", {}),
         )
 
 
@@ -188,6 +196,8 @@ _SHAPE: Final = {
     "created": lambda text: type(text) is str and text.translate(_NO_DIGITS) == "0000-00-00T00:00:00+00:00",
     "seconds": lambda value: type(value) in {int, float} and 0 <= value < _MOST_SECONDS,
     "wanted?": str,
+    "family?": str,
+    "axes?": {str: str},
     "signatures?": {str: each([str], [str])},
 }
 

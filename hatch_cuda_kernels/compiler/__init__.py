@@ -25,7 +25,7 @@ __getattr__ = lazy(
         "key": "cache_key shipped_key",
         "nvrtc": "compile_flags run_job",
         "precompiled": "Beginning can_precompile HEAP_BYTES Preamble shared_flags Toolkit with_preamble",
-        "recipe_reader": "further_levels read_device_passes read_recipe",
+        "recipe_reader": "declared_headers further_levels read_device_passes read_recipe",
         "source_reader": "read_again rule_files SourceReader",
     },
 )

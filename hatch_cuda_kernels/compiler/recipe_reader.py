@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -69,6 +69,22 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
         raise InputError("\n".join(uses))
     files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
     return SourceSet(units, tuple(DeviceLibrary(name, project.files.read(name)) for name in files), levels)
+
+
+def declared_headers(recipe: Recipe, root: Path, sources: SourceSet) -> dict[str, str]:
+    """Return the digest of each file that the recipe's patterns of headers match, and of what these lead to, by path.
+
+    None where no macro names a header in the recipe's sources, or one of these files cannot be read.
+    """
+    if not recipe.headers or not any(unit.computed or unit.probes for unit in sources.units):
+        return {}
+    project = Project(root)
+    folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
+    found: dict[str, str] = {}
+    for path in dict.fromkeys(path for pattern in recipe.headers for path in project.files.glob(pattern)):
+        with suppress(InputError):  # nobody may ever include it
+            found |= dict(read_closure(root, path, include=folders, headers=recipe.headers, project=project).files)
+    return found
 
 
 def read_device_passes(

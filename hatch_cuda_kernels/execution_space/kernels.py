@@ -105,6 +105,12 @@ class Declared(NamedTuple):
         fitting = [found for found in self._parameter_lists(name) if len(found) == count]
         return tuple(map(_agreed, zip(*fitting, strict=True)))
 
+    def parameter_names(self, kernel: str) -> tuple[str, ...] | None:
+        """Return the names of a kernel's parameters if its declarations agree; None without one, or with overloads."""
+        name = base_name(kernel)
+        counts = self.counts(name)
+        return tuple(found.name for found in self.parameters(name, *counts)) if len(counts) == 1 else None
+
     def defines_tables(self, known: Iterable[str] = ()) -> bool:
         """Return whether NVRTC would leave a variable that is not ``known`` in every image, used or not."""
         names = {base_name(name).rpartition("::")[2] for name in known}

@@ -271,7 +271,7 @@ def _flag(_: Spot, value: str) -> str:
 _SPILL_BYTES: Final = integer(0, 999_999_999)
 _CHUNK: Final = integer(1, MOST_INSTANCES)
 _NAMES: Final = items_of(text("a C++ name"))
-_EXCLUDED: Final = map_of(CPP_TEXT, keys=IDENTIFIER, key_words="an axis name (a C identifier)", least=1)
+_COMBINATION: Final = map_of(CPP_TEXT, keys=IDENTIFIER, key_words="an axis name (a C identifier)", least=1)
 _MATRIX: Final = map_of(list_of(CPP_TEXT, least=1), keys=IDENTIFIER, key_words="an axis name (a C identifier)")
 #: The kinds of NvrtcOptions' fields, by name or else by type. A new flag of type bool needs no entry.
 _OPTION_KINDS: Final[dict[str, Kind]] = {
@@ -320,8 +320,12 @@ _MODULE: Final[Table] = {
         " With {NAME} in the module's name, each combination is a module, and its macros may have {NAME}, too.",
     ),
     "exclude": Key(
-        items_of(_EXCLUDED, unique=False),
+        items_of(_COMBINATION, unique=False),
         "Combinations of the axes in the module's name to leave out: those that have all values of an item.",
+    ),
+    "combinations": Key(
+        items_of(_COMBINATION, unique=False),
+        "Combinations of the axes in the module's name besides those of the matrix: each states all these axes.",
     ),
     "chunk": Key(
         _CHUNK,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.options import NvrtcOptions
-    from hatch_cuda_kernels.store import LaunchRule, Supports
+    from hatch_cuda_kernels.store import LaunchRule, ModuleFamily, Supports
 
 FRONT_ENDS: Final = ("per-arch", "lto", "ptx")
 PACKINGS: Final = ("auto", "none", "solid")
@@ -87,6 +87,8 @@ class Module:
     """What the modules of an entry with axes in its name have in common: its name without them."""
     axes: tuple[tuple[str, str], ...] = ()
     """The axes of the name, each with the module's value."""
+    unfilled: ModuleFamily | None = None
+    """What the entry says of any values of these axes; launch rules without the names of parameters, and no files."""
 
     @property
     def recipe(self) -> Recipe:

@@ -13,7 +13,16 @@ from hatch_cuda_kernels.manifest.kinds import IDENTIFIER, Item, Spot
 from hatch_cuda_kernels.manifest.model import Named, Pattern
 from hatch_cuda_kernels.manifest.yaml_text import Mapping as Tree
 from hatch_cuda_kernels.manifest.yaml_text import shorten
-from hatch_cuda_kernels.names import base_name, expand, family_key, fill, normalize_name, placeholders
+from hatch_cuda_kernels.names import (
+    base_name,
+    expand,
+    family_key,
+    fill,
+    fill_known,
+    module_name,
+    normalize_name,
+    placeholders,
+)
 from hatch_cuda_kernels.store import ExpressionError, python_text
 
 if TYPE_CHECKING:
@@ -193,11 +202,11 @@ def _modules_of(entry: str, item: Item) -> Iterator[tuple[str, dict[str, Any] | 
     rest = {name: axis for name, axis in (values.get("matrix") or {}).items() if name not in used.union(named)}
     shared = values | {"entry": entry} | ({"matrix": rest} if named and rest != values.get("matrix") else {})
     for file, found in _files_of(source, item._replace(value=shared)):
-        family = _family(entry, file)
+        known = {"family": _family(entry, file), "unfilled": _unfilled(found, file, combinations, item.spot)}
         for axes in combinations:
-            name = fill(entry, {axis: _in_name(value) for axis, value in axes.items()}).replace("*", file)
+            name = module_name(entry, file, axes)
             if name == entry or _NAME.fullmatch(name):
-                yield name, _with_axes(found | {"family": family}, axes, item.spot) if axes else found
+                yield name, _with_axes(found | known, axes, item.spot) if axes else found
             else:
                 what = _values_text(Item({"axes": axes}, item.spot), "{}") or found["source"]
                 problem = "which is not a module name (letters, digits, _ and -); rename it"
@@ -221,9 +230,28 @@ def _family(entry: str, file: str) -> str:
     return re.sub(r"(?:[-_]*\0[-_]*)+", "\0", text).strip("\0").replace("\0", "_")
 
 
-def _in_name(value: str) -> str:
-    """Return the value of an axis as module names have it: ``thrust_complex_float`` for ``thrust::complex<float>``."""
-    return "_".join(filter(None, re.split(r"[^A-Za-z0-9_]+", value)))
+def _unfilled(
+    values: Mapping[str, Any], file: str, combinations: Iterable[Mapping[str, str]], spot: Spot
+) -> dict[str, Any]:
+    """Return what an entry says of each combination of its axes, by the fields of a store's ModuleFamily."""
+    listed: dict[str, dict[str, None]] = {}
+    for axes in combinations:
+        for axis, value in axes.items():
+            listed.setdefault(axis, {})[value] = None
+    stated = _spots_of_macros(spot) if listed else ()
+    macros = (values.get("options") or {}).get("define") or ()
+    excluded = ({axis: item.value for axis, item in one.value.items()} for one in values.get("exclude") or ())
+    return {
+        "entry": values["entry"],
+        "file": file,
+        "axes": {axis: (*found,) for axis, found in listed.items()},
+        "matrix": {axis: item.value for axis, item in (values.get("matrix") or {}).items() if axis not in listed},
+        "exclude": (*excluded,),
+        "define": tuple((name, text) for name, text in macros if name in stated and text and "{" in text),
+        "names": tuple(one.value for key in ("kernels", "instances") for one in values.get(key) or ()),
+        "is_chunked": values.get("chunk") is not None,
+        "launch": values.get("launch") or {},
+    }
 
 
 def _combinations(entry: str, item: Item) -> list[dict[str, str]]:
@@ -249,9 +277,40 @@ def _combinations(entry: str, item: Item) -> list[dict[str, str]]:
     excluded = [_excluded(one, axes) for one in item.value.get("exclude") or ()]
     every = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
     kept = [values for values in every if not any(one and one.items() <= values.items() for one in excluded)]
+    kept += _further(item.value.get("combinations") or (), axes, kept, excluded)
     if not kept:
         item.spot.report("exclude leaves no combination; remove an item of it")
     return kept
+
+
+def _further(
+    stated: Iterable[Item],
+    axes: Mapping[str, tuple[str, ...]],
+    kept: Iterable[Mapping[str, str]],
+    excluded: Sequence[Mapping[str, str]],
+) -> Iterator[dict[str, str]]:
+    """Yield the combinations that are stated besides those of the matrix, their values as that spells them."""
+    known = {axis: {normalize_name(value): value for value in values} for axis, values in axes.items()}
+    seen = {tuple(values.values()) for values in kept}
+    for one in stated:
+        given = {axis: item.value for axis, item in one.value.items() if item.value is not None}
+        unknown, missing = [axis for axis in given if axis not in axes], [axis for axis in axes if axis not in given]
+        if unknown:
+            fix = suggest(unknown[0], axes, f"; write {{{unknown[0]}}} into it, or remove this")
+            one.spot.report(f"{unknown[0]} is no axis in the module's name{fix}")
+        elif missing:
+            one.spot.report(f"the value of {missing[0]} is missing; state those of {', '.join(axes)}")
+        else:
+            spelled = {axis: known[axis].get(normalize_name(given[axis]), given[axis]) for axis in axes}
+            if any(out and out.items() <= spelled.items() for out in excluded):
+                one.spot.report("exclude leaves it out; remove one of the two")
+            elif tuple(spelled.values()) in seen:
+                one.spot.report("it is listed already; remove it")
+            else:
+                yield spelled
+            seen.add(tuple(spelled.values()))
+            for axis, value in spelled.items():
+                known[axis].setdefault(normalize_name(value), value)
 
 
 def _excluded(stated: Item, axes: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
@@ -314,7 +373,7 @@ def _with_axes(values: dict[str, Any], axes: dict[str, str], spot: Spot) -> dict
     """Return a module with the values of its name's axes in its macros, instances and rules."""
 
     def filled(text: str) -> str:
-        return fill(text, {name: f"{{{name}}}" for name in placeholders(text)} | axes) if "{" in text else text
+        return fill_known(text, axes)
 
     found = values | {"axes": axes}
     options = values.get("options") or {}

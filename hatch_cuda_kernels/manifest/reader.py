@@ -18,7 +18,7 @@ from hatch_cuda_kernels.manifest.modules import exceeds_limit, expand_instances
 from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
-from hatch_cuda_kernels.store import Supports
+from hatch_cuda_kernels.store import ModuleFamily, Supports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,4 +136,9 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         where=module.spot.where,
         family=values.get("family", ""),
         axes=tuple(values.get("axes", {}).items()),
+        unfilled=_family(values["unfilled"]) if "axes" in values else None,
     )
+
+
+def _family(unfilled: dict[str, Any]) -> ModuleFamily:
+    return ModuleFamily(**unfilled | {"launch": tuple(stated.rule for stated in launch_rules(unfilled))})

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import version_text
-from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
+from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route, declared_headers
 from hatch_cuda_kernels.compiler.toolchain import (
     bindings_major,
     build_extra,
@@ -38,7 +38,7 @@ from hatch_cuda_kernels.errors import (
 )
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.includes import package_records
-from hatch_cuda_kernels.names import base_name, placeholders
+from hatch_cuda_kernels.names import base_name, family_key, placeholders
 from hatch_cuda_kernels.options import option_conflicts
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import Job, Recipe, Route
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.device_library import DeviceLibrary
-    from hatch_cuda_kernels.execution_space import Declared, SourceSet
+    from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.includes import PackageRecord
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
-    from hatch_cuda_kernels.store import LaunchRule
+    from hatch_cuda_kernels.store import LaunchRule, ModuleFamily
 
     _Kinds: TypeAlias = dict[SmArch, tuple[Kind, ...]]
 
@@ -211,11 +211,11 @@ def _name_rules(
         rules = []
         for stated in module.launch:
             kernel = stated.rule.kernel
-            names = _parameter_names(declared[module.name], kernel)
+            names = declared[module.name].parameter_names(kernel)
             if names is not None:
                 problems += _problems(stated, names)
                 rules.append(stated.rule._replace(names=names))
-            elif all(_parameter_names(other, kernel) is None for other in siblings):
+            elif all(other.parameter_names(kernel) is None for other in siblings):
                 name, known = base_name(kernel).rpartition("::")[2], declared[module.name].names
                 message, fix = f"{name!r} is declared with different numbers of parameters", "rename one of them"
                 if name not in known:
@@ -224,13 +224,6 @@ def _name_rules(
                 problems.append(Problem(message, fix, stated.where))
         found[module.name] = tuple(rules)
     return found, list(dict.fromkeys(problems))
-
-
-def _parameter_names(declared: Declared, kernel: str) -> tuple[str, ...] | None:
-    """Return the names of a kernel's parameters if its declarations agree; None without one, or with overloads."""
-    name = base_name(kernel)
-    counts = declared.counts(name)
-    return tuple(found.name for found in declared.parameters(name, *counts)) if len(counts) == 1 else None
 
 
 def _problems(stated: StatedRule, names: tuple[str, ...]) -> Iterator[Problem]:
@@ -259,6 +252,8 @@ class PlannedModule:
     finishing: tuple[FinishJob, ...] = ()
     """What is finished from one of these jobs, or linked from all of one architecture."""
     launch: tuple[LaunchRule, ...] = ()
+    others: ModuleFamily | None = None
+    """In one module of each entry with axes in its name: how combinations that are not listed are compiled."""
 
     @property
     def shares_front_end(self) -> bool:
@@ -308,6 +303,7 @@ class PlannedModule:
             family=self.module.family,
             axes=dict(self.module.axes),
             packages=tuple(record.to_json() for record in self.packages),
+            others=self.others,
         )
 
 
@@ -325,7 +321,34 @@ def make_plan(manifest: Manifest, reader: SourceReader | None = None) -> tuple[P
     problems += _unknown_host_names(manifest.modules, sources)
     if problems:
         raise ManifestError(problems)
-    return tuple(plan)
+    families = find_families(manifest, sources)
+    return tuple(replace(planned, others=families.get(planned.module.name)) for planned in plan)
+
+
+def find_families(manifest: Manifest, sources: Mapping[str, SourceSet]) -> dict[str, ModuleFamily]:
+    """Return what each entry with axes in its name says of further combinations, by the module that keeps it.
+
+    The files that a combination may read are those of all modules of the entry, and what the manifest's ``headers``
+    match: macros may name these.
+    """
+    alike: dict[tuple[str, str], list[Module]] = defaultdict(list)
+    for module in manifest.modules:
+        if module.unfilled is not None:
+            alike[module.entry, module.family].append(module)
+    found: dict[str, ModuleFamily] = {}
+    for modules in alike.values():
+        holder = min(modules, key=lambda module: family_key(module.family, dict(module.axes)).encode())
+        assert holder.unfilled is not None  # noqa: S101 - as above
+        read = sources[holder.name]
+        rules = []
+        for rule, stated in zip(holder.unfilled.launch, holder.launch, strict=True):
+            names = read.declared.parameter_names(stated.rule.kernel)
+            rules += [] if names is None else [rule._replace(names=names)]
+        files = {path: digest for module in modules for path, digest in sources[module.name].files.items()}
+        files |= declared_headers(holder.recipe, manifest.root, read)
+        files = {path: digest for path, digest in sorted(files.items()) if path not in read.files}
+        found[holder.name] = holder.unfilled._replace(launch=tuple(rules), files=files)
+    return found
 
 
 def _unknown_host_names(modules: Iterable[Module], sources: Mapping[str, SourceSet]) -> Iterator[str]:

@@ -494,9 +494,11 @@ def _is_in(top: Path, name: str) -> bool:
 
 def wheel_inputs(manifest: Manifest, root: Path) -> dict[str, Path]:
     """Return the manifest, and all that its modules are compiled from, by its path in the project."""
-    from hatch_cuda_kernels.plan import read_sources  # for sdists
+    from hatch_cuda_kernels.plan import find_families, read_sources  # for sdists
 
-    read = (name for sources in read_sources(manifest).values() for name in sources.files)
+    sources = read_sources(manifest)
+    read = {name for found in sources.values() for name in found.files}
+    read |= {name for family in find_families(manifest, sources).values() for name in family.files}
     names = {name for name in read if not package_of(name)}  # a wheel's build takes packages from its environment
     files = [manifest.path, *(manifest.root / name for name in sorted(names))]
     return {path.relative_to(root).as_posix(): path for path in files}

@@ -13,6 +13,6 @@ __getattr__ = lazy(
     {
         "background": "background_threads in_context warm_up WarmUp",
         "driver_cache": "configure_driver_cache DriverCacheSettings",
-        "loading": "find_global find_module InstanceCache InstanceInfo KernelStats load load_from LoadedKernels",
+        "loading": "find_global InstanceCache InstanceInfo KernelStats load load_from LoadedKernels",
     },
 )

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
-from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, suggest
-from hatch_cuda_kernels.names import base_name, family_key, fill, normalize_name, placeholders, spell_values
+from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
+from hatch_cuda_kernels.names import base_name, fill, normalize_name, placeholders, spell_values
 from hatch_cuda_kernels.runtime.ladder import find_kernel, find_variable, obtain
 from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, launches_of, load_image
 
@@ -239,28 +239,3 @@ def _render(reader: StoreReader, template: str, arguments: dict[str, Any], modul
     expected = " or ".join(pattern for pattern, _ in declared)
     given = ", ".join(arguments) or "none"
     raise InputError(f"{template} takes the arguments of {expected}, got {given}")
-
-
-def find_module(reader: StoreReader, family: str, values: dict[str, Any]) -> str:
-    """Return the name of the module with these values of a family's axes; without values, of the module so called.
-
-    Raises InputError with what there is.
-    """
-    axes = spell_values(values)
-    lines = reader.find(family_key(family, axes)) if axes else []
-    if lines:
-        return lines[0].module
-    if not axes and reader.has_module(family):
-        return family
-    families = reader.families()
-    if family not in families:
-        names = [*families] if axes else [*families, *(index.module for index in reader.modules())]
-        known = f"; there are {', '.join(names)}" if names else "; no module of it has axes in its name"
-        raise InputError(f"{reader.label} has no module {family!r}{suggest(family, names, known)}")
-    found: dict[str, dict[str, None]] = {}
-    for index in families[family]:
-        for axis, value in index.axes.items():
-            found.setdefault(axis, {})[value] = None
-    listed = "; ".join(f"{axis} is {' or '.join(known)}" for axis, known in found.items())
-    given = ", ".join(f"{axis}={value}" for axis, value in axes.items()) or "no axis"
-    raise InputError(f"{reader.label} has no module {family!r} with {given}; {listed}")

@@ -5,6 +5,7 @@ from hatch_cuda_kernels.doors import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store.contents import *
+    from hatch_cuda_kernels.store.families import *
     from hatch_cuda_kernels.store.index import *
     from hatch_cuda_kernels.store.launch_rules import *
     from hatch_cuda_kernels.store.module import *
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.reader import *
     from hatch_cuda_kernels.store.source import *
     from hatch_cuda_kernels.store.texts import *
+    from hatch_cuda_kernels.store.unlisted import *
     from hatch_cuda_kernels.store.writer import *
 
 #: Who finds a prebuilt image imports nothing that writes stores or compiles.
@@ -22,8 +24,9 @@ __getattr__ = lazy(
             "Distribution extract_images is_bomb list_contents modules_of open_package read_member SBOM_FILE "
             "sbom_text UNREADABLE"
         ),
+        "families": "ModuleFamily",
         "index": (
-            "DETAILS_FILE ImageRecord INDEX_FILE KERNELS_FILE module_names ModuleIndex PROMISES_FILE "
+            "DETAILS_FILE ImageRecord INDEX_FILE KernelLine KERNELS_FILE module_names ModuleIndex PROMISES_FILE "
             "SOURCE_FOLDER STANDARD_FILE STORE_FOLDER Stored UnitRecord"
         ),
         "launch_rules": "canonical ExpressionError find_rule LaunchRule placeholders_of python_text split_sizes",
@@ -31,9 +34,10 @@ __getattr__ = lazy(
         "promises": (
             "broken_supports check_built check_wheel Coverage find_gaps find_spills Promises read_promises Supports"
         ),
-        "reader": "find_store KernelLine StoreReader unpack_whole",
+        "reader": "find_module find_store StoreReader unpack_whole",
         "source": "ModuleSource read_shipped recipe_of",
         "texts": "DIGESTS_FILE digests_text json_text kernels_text ListedModule ModuleDetails read_digests",
+        "unlisted": "UnlistedModule",
         "writer": (
             "blocks check_replaceable NewImage PACK_FILE prepare_place read_blocks temporary_workspace write_store"
         ),

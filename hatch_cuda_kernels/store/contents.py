@@ -30,8 +30,7 @@ from hatch_cuda_kernels.store.texts import json_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hatch_cuda_kernels.store.index import ModuleIndex
-    from hatch_cuda_kernels.store.reader import KernelLine
+    from hatch_cuda_kernels.store.index import KernelLine, ModuleIndex
 
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)

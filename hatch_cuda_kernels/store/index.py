@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch, parse_version, version_text
-from hatch_cuda_kernels.integrity import check_shape, file_name, inner_path, sha256
+from hatch_cuda_kernels.integrity import check_shape, each, file_name, inner_path, sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.signature import Parameter
 
 #: Raised when a change makes older readers misread an index; a reader refuses a schema it does not know.
 #: 1 has each module's sources in its own folder, 2 has them in one for all modules, of which some may be linked.
@@ -113,7 +114,55 @@ DETAILS: Final = {
     "lowered?": {str: {str: str}},
     "cuts?": [_CUT],
     "levels?": [[(str, int)]],
+    "family?": {
+        "entry": str,
+        "axes": {str: [str]},
+        "names": [str],
+        "file?": str,
+        "matrix?": {str: [str]},
+        "exclude?": [{str: str}],
+        "define?": [each(str, str)],
+        "launch?": [_RULE],
+        "is_chunked?": bool,
+        "files?": {inner_path: str},
+    },
 }
+
+
+class KernelLine(NamedTuple):
+    """One kernel (or variable) as ``kernels.tsv`` lists it."""
+
+    key: str
+    module: str
+    lowered: str
+    params: tuple[str, ...]
+    name: str
+    types: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it lists a device variable."""
+        return self.key.startswith("&")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What the kernel takes, as far as it is known."""
+        from hatch_cuda_kernels.signature import parameters_of  # not for look-ups
+
+        return parameters_of(self.params, self.types, self.names)
+
+    @classmethod
+    def parse(cls, line: bytes) -> KernelLine:
+        """Read one line. Raises ValueError if it is damaged."""
+        fields = line.decode().split("\t")
+        key, module, lowered, params, name, types, names = (*fields, "", "")[: max(len(fields), 7)]
+        if not file_name(module):
+            message = f"{module!r} is not a module"
+            raise ValueError(message)
+        parts = ((params, ","), (types, ";"), (names, ","))
+        took, typed, called = (tuple(text.split(mark)) if text else () for text, mark in parts)
+        return cls(key, module, lowered, took, name, typed, called)
 
 
 def module_names(store: Path) -> list[str]:

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import suggest
-from hatch_cuda_kernels.names import base_name, match, normalize_name, placeholders
+from hatch_cuda_kernels.names import base_name, fill_known, match, normalize_name, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,6 +74,17 @@ class LaunchRule(NamedTuple):
         sizes = [[python_text(text, names, values) for text in part] for part in (self.grid, self.block)]
         joined = (part[0] if len(part) == 1 else f"({', '.join(part)})" for part in sizes)
         return *joined, python_text(self.shared_mem, names, values)
+
+    def with_axes(self, axes: Mapping[str, str]) -> LaunchRule:
+        """Return the rule with the values of some placeholders. Raises ExpressionError for one that is no integer."""
+
+        def filled(size: str) -> str:
+            used = [name for name in placeholders(size) if name in axes]
+            return fill_known(size, {name: python_text(axes[name], {}, {}) for name in used})
+
+        grid, block = (tuple(map(filled, sizes)) for sizes in (self.grid, self.block))
+        kernel, shared_mem = fill_known(self.kernel, axes), filled(self.shared_mem)
+        return self._replace(kernel=kernel, grid=grid, block=block, shared_mem=shared_mem)
 
     def __str__(self) -> str:
         shared = {} if self.shared_mem == "0" else {"shared_mem": self.shared_mem}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.device_library import DeviceLibrary
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.store.families import ModuleFamily
     from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 
@@ -45,6 +46,8 @@ class BuiltModule:
     axes: dict[str, str]
     packages: tuple[dict[str, Any], ...]
     """What brought the headers of packages, as the index has it."""
+    others: ModuleFamily | None
+    """How combinations of the axes that are not listed are compiled, if this module is to say so."""
     entries: tuple[Entry, ...]
     """The images, ascending by architecture, called what the recipe calls them."""
 
@@ -119,6 +122,7 @@ class BuiltModule:
             lowered=lowered,
             cuts=cuts if any(cut != NOT_CUT for cut in cuts) else (),
             levels=self.sources.levels,
+            family=self.others if listed_module(self.name) == self.name else None,
         )
 
     def index(self, images: tuple[ImageRecord, ...], *, standard: str, editable: dict[str, str] | None) -> ModuleIndex:

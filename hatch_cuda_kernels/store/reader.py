@@ -9,27 +9,30 @@ import sys
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.errors import StoreError
+from hatch_cuda_kernels.errors import InputError, StoreError, suggest
 from hatch_cuda_kernels.integrity import check_shape, file_name, sha256
+from hatch_cuda_kernels.names import axes_key, family_key, spell_values, values_text
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,
     KERNELS_FILE,
     STANDARD_FILE,
     STORE_FOLDER,
+    KernelLine,
     ModuleIndex,
     module_names,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeVar
 
-    from hatch_cuda_kernels.signature import Parameter
+    from hatch_cuda_kernels.store.families import ModuleFamily
     from hatch_cuda_kernels.store.index import ImageRecord, Stored
     from hatch_cuda_kernels.store.texts import ModuleDetails
+    from hatch_cuda_kernels.store.unlisted import UnlistedModule
 
     T = TypeVar("T")
 
@@ -71,42 +74,6 @@ def _package_folders(package: str) -> list[Path]:
     return [Path(location) for location in locations or ()]
 
 
-class KernelLine(NamedTuple):
-    """One kernel (or variable) as ``kernels.tsv`` lists it."""
-
-    key: str
-    module: str
-    lowered: str
-    params: tuple[str, ...]
-    name: str
-    types: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-    @property
-    def is_variable(self) -> bool:
-        """Whether it lists a device variable."""
-        return self.key.startswith("&")
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What the kernel takes, as far as it is known."""
-        from hatch_cuda_kernels.signature import parameters_of  # not for look-ups
-
-        return parameters_of(self.params, self.types, self.names)
-
-    @classmethod
-    def parse(cls, line: bytes) -> KernelLine:
-        """Read one line. Raises ValueError if it is damaged."""
-        fields = line.decode().split("\t")
-        key, module, lowered, params, name, types, names = (*fields, "", "")[: max(len(fields), 7)]
-        if not file_name(module):
-            message = f"{module!r} is not a module"
-            raise ValueError(message)
-        parts = ((params, ","), (types, ";"), (names, ","))
-        took, typed, called = (tuple(text.split(mark)) if text else () for text, mark in parts)
-        return cls(key, module, lowered, took, name, typed, called)
-
-
 class StoreReader:
     """The files of one store, each opened when it is needed. What is damaged raises StoreError."""
 
@@ -115,21 +82,31 @@ class StoreReader:
         self.label = label or str(folder)
         """The name of the store in messages."""
         self._modules: dict[str, ModuleIndex] = {}
+        self.unlisted: Final[dict[str, UnlistedModule]] = {}
+        """Combinations of axes that were asked for and that the store does not list, by their keys."""
         self._ahead: dict[tuple[str, int], bytes] = {}
         self._last = "", b""
 
     def find(self, key: str, module: str | None = None) -> list[KernelLine]:
         """Return the lines of a normalised name: one for each module that has it, or for this module and its chunks."""
+        if module in self.unlisted:
+            return self.unlisted[module].find(key, self.find(key, self.unlisted[module].base))
         starts = (f"{key}\t",) if module is None else (f"{key}\t{module}\t", f"{key}\t{module}.")
         prefixes = [start.encode(errors="replace") for start in starts]  # no store has a name that cannot be encoded
         return [line for prefix in prefixes for line in self._lines_from(prefix, prefix)]
 
-    def families(self) -> dict[str, list[ModuleIndex]]:
-        """Return the modules of each family; for suggestions, not for look-ups."""
-        found: dict[str, list[ModuleIndex]] = {}
+    def families(self) -> dict[str, list[str]]:
+        """Return the modules that have the details of each family; for suggestions, not for look-ups."""
+        found: dict[str, list[str]] = {}
         for line in self._lines_from(b"{", b"{"):
-            found.setdefault(line.name, []).append(self.module(line.module))
+            if "=" not in line.key:
+                found.setdefault(line.name, []).append(line.module)
         return found
+
+    def add(self, module: UnlistedModule) -> str:
+        """Take in a combination of axes that the store does not list; return what stands for its module's name."""
+        self._modules[module.key] = self.unlisted.setdefault(module.key, module).index
+        return module.key
 
     def find_template(self, template: str, module: str | None = None) -> list[str]:
         """Return the modules that list instances of a template, such as ``block_sum``; this one at most, if given."""
@@ -158,6 +135,8 @@ class StoreReader:
 
     def details(self, name: str) -> ModuleDetails:
         """Return what is known of each kernel of a module. Raises StoreError when it is missing or damaged."""
+        if name in self.unlisted:
+            return self.unlisted[name].details
         from hatch_cuda_kernels.store.texts import ModuleDetails  # not for look-ups
 
         return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.from_json)
@@ -168,7 +147,7 @@ class StoreReader:
 
     def has_module(self, name: str) -> bool:
         """Return whether the store has a module of that name."""
-        return file_name(name) and (self.folder / name / INDEX_FILE).is_file()
+        return name in self.unlisted or (file_name(name) and (self.folder / name / INDEX_FILE).is_file())
 
     def modules(self) -> list[ModuleIndex]:
         """Return every module's index, by name."""
@@ -178,6 +157,7 @@ class StoreReader:
         """Raise StoreError if a module's index and details are not those that the build recorded the digest of."""
         from hatch_cuda_kernels.store.texts import DIGESTS_FILE, module_digest, read_digests  # only for a compile
 
+        name = self.unlisted[name].base if name in self.unlisted else name
         path, folder = self.folder / DIGESTS_FILE, self.folder / name
         if not path.is_file():  # other builders, and the first versions, write none
             return
@@ -210,7 +190,7 @@ class StoreReader:
 
     def look_ahead(self, key: str, module: str | None = None) -> None:
         """Read what a look-up of this name will need, whatever the device: an index, and a pack of a single block."""
-        for line in self.find(key, module)[:1]:
+        for line in self.find(key, module)[:1] if module not in self.unlisted else ():
             images = self.module(line.module).images
             packed = {stored._replace(skip=0) for image in images if (stored := image.stored) and stored.size}
             if len(packed) == 1:
@@ -319,3 +299,61 @@ def unpack_whole(block: bytes, size: int) -> bytes | None:
     except (lzma.LZMAError, EOFError, MemoryError):
         return None
     return data if len(data) == size and unpacker.eof and not unpacker.unused_data else None
+
+
+def find_module(reader: StoreReader, family: str, values: Mapping[str, object]) -> str:
+    """Return the module with these values of a family's axes; without values, the module so called.
+
+    For a combination that is not listed, that is a key by which the reader knows the module from now on. Raises
+    InputError with what there is, and StoreError.
+    """
+    axes = spell_values(values)
+    key = family_key(family, axes)
+    lines = reader.find(key) if axes else []
+    if lines or key in reader.unlisted:
+        return lines[0].module if lines else key
+    if not axes and reader.has_module(family):
+        return family
+    holders = reader.find(axes_key(family, axes)) if axes else []
+    if not holders:
+        raise InputError(_unknown(reader, family, axes))
+    known = {line.module: _family_of(reader, line.module) for line in holders}
+    refusal = next(filter(None, (found.refusal(axes) for found in known.values())), "")
+    what = f"{reader.label} has no module {family!r} with {values_text(axes)}"
+    if refusal:
+        raise InputError(f"{what}: {refusal}")
+    if len(known) > 1:
+        entries = " and ".join(repr(found.entry) for found in known.values())
+        raise InputError(f"{what}, and both {entries} could have it; list it in the manifest")
+    from hatch_cuda_kernels.store.unlisted import UnlistedModule  # most combinations are listed
+
+    ((base, found),) = known.items()
+    made = UnlistedModule(found, reader.module(base), reader.details(base), found.spelled(axes))
+    return reader.add(made)
+
+
+def _family_of(reader: StoreReader, module: str) -> ModuleFamily:
+    details = reader.details(module)
+    if details.family is None:
+        where = str(reader.folder / module / DETAILS_FILE)
+        raise StoreError(where, f"it lacks the family that {KERNELS_FILE} says it has; reinstall the package")
+    return details.family
+
+
+def _unknown(reader: StoreReader, family: str, axes: Mapping[str, str]) -> str:
+    """Return what is said of a family, or of axes, that no module has."""
+    families = reader.families()
+    if family not in families:
+        names = [*families] if axes else [*families, *(index.module for index in reader.modules())]
+        known = f"; there are {', '.join(names)}" if names else "; no module of it has axes in its name"
+        return f"{reader.label} has no module {family!r}{suggest(family, names, known)}"
+    values: dict[str, dict[str, None]] = {}
+    for found in (_family_of(reader, module) for module in families[family]):
+        for axis, listed in found.axes.items():
+            values.setdefault(axis, {}).update(dict.fromkeys(listed))
+    given = values_text(axes) if axes else "no axis"
+    unknown, missing = [axis for axis in axes if axis not in values], [axis for axis in values if axis not in axes]
+    wrong = f"{unknown[0]} is no axis of it; " if unknown else ""
+    wrong += f"the value of {' and '.join(missing)} is missing; " if missing and axes else ""
+    listed_axes = "; ".join(f"{axis} is {' or '.join(known)}" for axis, known in values.items())
+    return f"{reader.label} has no module {family!r} with {given}; {wrong}{listed_axes}"

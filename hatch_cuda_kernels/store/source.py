@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
-from hatch_cuda_kernels.errors import InputError, StoreError
+from hatch_cuda_kernels.errors import InputError, StoreError, ToolchainError
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE
+from hatch_cuda_kernels.names import base_name, normalize_name
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE, UnitRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,23 +24,33 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.image import Finisher
+    from hatch_cuda_kernels.includes import OuterHeaders
     from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
+    from hatch_cuda_kernels.store.unlisted import SourceReading, UnlistedModule
 
 _NOTES: Final = "as-built"
+_READINGS: Final = "as-asked"
+#: In place of what a build recorded of the headers that are not the project's: those that are installed.
+_HERE: Final = "here"
 
 
 class ModuleSource:
     """Where a module's source is, whether it is still what the prebuilt images are from, and the jobs made of it.
 
-    ``instance`` is an instance that the module does not list, compiled by itself; None stands for all listed names.
+    ``instance`` is an instance that the module does not list, compiled by itself; None stands for all listed names. A
+    combination of axes that is not listed is a module, too: the shipped sources are read for it, by the rules.
     """
 
     def __init__(self, reader: StoreReader, module: str) -> None:
         self._reader = reader
+        self._module = module
         self._index = reader.module(module)
+        self._unlisted = reader.unlisted.get(module)
         self._again: SourceReader | None = None
         """What reads the sources after a failed compile."""
+        self._learned: SourceSet | None = None
+        """What it was read as, of a combination that is not listed."""
 
     @cached_property
     def stale(self) -> str | None:
@@ -64,6 +74,8 @@ class ModuleSource:
                 from hatch_cuda_kernels.errors import warn_user
 
                 warn_user(f"{difference}; for that one to count, run: {editable_install(self.root)}")
+        if self._unlisted is not None:
+            return None  # it has no image
         recipe = self.recipe()
         try:
             sources = read_edited(self.root, self._reader, index, recipe)
@@ -78,7 +90,9 @@ class ModuleSource:
         """Return the changes in the sources, and the sentence about them; neither if the sources cannot be read."""
         try:
             recipe = self.recipe()
-            if self._index.editable is None:
+            if self._unlisted is not None:
+                sources = self._sources()
+            elif self._index.editable is None:
                 sources = read_shipped(self._reader, self._index, recipe, with_changes=True)
             else:
                 sources = read_edited(self.root, self._reader, self._index, recipe)
@@ -99,12 +113,12 @@ class ModuleSource:
         editable = self._index.editable
         if editable is not None:
             return (self._reader.folder / editable["root"]).resolve()
-        return self._reader.source_root(self._index.module)
+        return self._reader.source_root(self._module)
 
     @property
     def scope(self) -> str:
         """A unique name of the module among all stores."""
-        return str(self._reader.folder / self._index.module)
+        return str(self._reader.folder / self._module)
 
     def device_arch(self, capability: tuple[int, int]) -> SmArch:
         """Return the architecture to compile for a device, with the suffix of the module's if the device has it."""
@@ -116,21 +130,29 @@ class ModuleSource:
     def check(self) -> None:
         """Raise StoreError where the index is not the one that the build wrote, unless it is an editable install's."""
         if self._index.editable is None:
-            self._reader.check_module(self._index.module)
+            self._reader.check_module(self._module)
 
     def job(self, arch: SmArch, instance: str | None, *, as_here: bool = False) -> Job:
         """Return the compile for an architecture: as the build's toolkit would do it, or ``as_here`` as the one here.
 
         The former has the key, whichever toolkit compiles. Raises InputError, StoreError or ToolchainError.
         """
+        return self.recipe(self._names(instance)).job(self._sources(as_here=as_here), arch, ("cubin",))
+
+    def _sources(self, *, as_here: bool = False) -> SourceSet:
+        """Return the sources as a compile takes them."""
         from hatch_cuda_kernels.compiler import read_again  # off the prebuilt path
 
-        recipe, index = self.recipe(self._names(instance)), self._index
-        if index.editable is not None:
-            levels = self._reader.details(index.module).levels
-            copies = package_copies(self._reader, index)
-            return recipe.job(read_again(recipe, self.root, levels, copies), arch, ("cubin",))
-        return recipe.job(read_shipped(self._reader, index, recipe, as_here=as_here), arch, ("cubin",))
+        recipe = self.recipe()
+        if self._index.editable is not None:
+            copies = package_copies(self._reader, self._index)
+            return read_again(recipe, self.root, self._reader.details(self._module).levels, copies)
+        if self._unlisted is None:
+            return read_shipped(self._reader, self._index, recipe, as_here=as_here)
+        reading = self._reading
+        if reading.sources is not None and (reading.is_here or not as_here):
+            return reading.sources
+        return self._read_unlisted(is_here=as_here or reading.is_here)
 
     def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
         """Return the compile to try after a failed one, with more of an edited source cut; None if nothing may be cut.
@@ -139,11 +161,12 @@ class ModuleSource:
         """
         from hatch_cuda_kernels.compiler import SourceReader  # few sources need it
 
-        if self._index.editable is None:
-            return None
         recipe = self.recipe(self._names(instance))
+        if self._index.editable is None:
+            learned = None if self._unlisted is None else self._learn(error)
+            return None if learned is None else recipe.job(learned, arch, ("cubin",))
         if self._again is None:
-            levels = self._reader.details(self._index.module).levels
+            levels = self._reader.details(self._module).levels
             copies = package_copies(self._reader, self._index)
             self._again = SourceReader(self.root, [recipe.module], levels, copies=copies)
             self._again.read(recipe)
@@ -154,8 +177,9 @@ class ModuleSource:
 
         Other toolkit headers than the build's may ask for standard headers that the store lacks: it has this package's.
         """
-        index = self._index
-        if index.editable or found.takes_as(index.toolkit_headers, index.outside):
+        index = self._seen
+        is_here = index.editable is not None or (self._unlisted is not None and self._reading.is_here)
+        if is_here or found.takes_as(index.toolkit_headers, index.outside):
             return found
         return found.with_standard(self._reader.standard_headers(index.standard) if index.standard else ())
 
@@ -164,7 +188,7 @@ class ModuleSource:
         toolchain = self.toolchain(toolchain)
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
-        used = toolchain.of_compile(self._index.outside, finisher="nvjitlink" if self._lto else "nvrtc")
+        used = toolchain.of_compile(self._seen.outside, finisher=self._finisher)
         return self._key(arch, instance, used.key_part)
 
     def finished_key(self, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
@@ -178,15 +202,15 @@ class ModuleSource:
         """Return the variables that stay in the CUBIN of LTO-IR, as in a build's; None for all: PTX has no others."""
         if record.kind != "ltoir":
             return None
-        lines = (line for name in self._index.globals for line in self._reader.find(f"&{normalize_name(name)}"))
-        return [self._reader.lowered(line, record.sha256) for line in lines if line.module == self._index.module]
+        keys = (f"&{normalize_name(name)}" for name in self._index.globals)
+        lines = (line for key in keys for line in self._reader.find(key, self._module) if line.module == self._module)
+        return [self._reader.lowered(line, record.sha256) for line in lines]
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
         from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
 
-        index = self._index
-        built = index.outer_headers
+        index, built = self._seen, self._built
         part = recall_key_part(index.outside, built=built, lto=self._lto) if self._as_shipped else None
         return None if part is None else self._key(arch, instance, part)
 
@@ -203,26 +227,35 @@ class ModuleSource:
         if self._as_shipped:
             from hatch_cuda_kernels.compiler.toolchain import remember_key_part  # off the hit path
 
-            index = self._index
-            remember_key_part(index.outside, built=index.outer_headers, lto=self._lto, used=self.toolchain)
+            remember_key_part(self._seen.outside, built=self._built, lto=self._lto, used=self.toolchain)
+
+    @property
+    def _built(self) -> str:
+        """What the headers from outside the project are that the sources were read with."""
+        is_here = self._unlisted is not None and self._reading.is_here
+        return _HERE if is_here else self._seen.outer_headers
 
     @property
     def _lto(self) -> bool:
         return bool(self._index.options.get("lto"))
+
+    @property
+    def _finisher(self) -> Finisher:
+        return "nvjitlink" if self._lto else "nvrtc"
 
     def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
         from hatch_cuda_kernels.compiler import cache_key  # off the prebuilt path
 
         return cache_key(
-            source_sha256=self._index.source_sha256,
+            source_sha256=self._seen.source_sha256,
             options=self._index.options,
             arch=arch,
             kind="cubin",
             names=self._names(instance),
             variables=self._index.globals,
             toolchain=toolchain,
-            finisher="nvjitlink" if self._lto else "nvrtc",
+            finisher=self._finisher,
         )
 
     @cached_property
@@ -231,6 +264,7 @@ class ModuleSource:
         index, root = self._index, self.root
         if index.editable is not None or index.is_linked:
             return False
+        index = self._seen
         files = {root / name: digest for name, digest in index.files.items()}
         files |= {self._reader.folder / STANDARD_FILE: index.standard} if index.standard else {}
         try:
@@ -246,10 +280,136 @@ class ModuleSource:
                 return ()
             return tuple(unit.program.sha256 for unit in units)
 
-        return is_whole and reads_as_built(index, read)
+        return is_whole and (self._unlisted is not None or reads_as_built(index, read))
 
     def _names(self, instance: str | None) -> tuple[str, ...]:
-        return self._reader.details(self._index.module).names if instance is None else (instance,)
+        return self._reader.details(self._module).names if instance is None else (instance,)
+
+    @property
+    def _seen(self) -> ModuleIndex:
+        """The index, with what the sources are unless they are those of an editable install."""
+        is_known = self._unlisted is None or self._index.editable is not None
+        return self._index if is_known else self._reading.seen
+
+    def declares(self, kernel: str) -> bool:
+        """Return whether the sources declare a kernel. Raises what ``job`` raises."""
+        is_known = self._unlisted is not None and self._index.editable is None
+        names = self._reading.kernels if is_known else _plain_kernels(self._sources())
+        return base_name(kernel) in names
+
+    @property
+    def _reading(self) -> SourceReading:
+        """What the sources of a combination that is not listed were read as. Raises InputError or StoreError."""
+        unlisted = self._unlisted
+        assert unlisted is not None  # noqa: S101 - it has no other caller
+        if unlisted.reading is None:
+            unlisted.reading = self._recall(unlisted) or self._read(unlisted)
+        return unlisted.reading
+
+    def _read(self, unlisted: UnlistedModule) -> SourceReading:
+        """Read the sources, and remember what they are.
+
+        Headers from outside the project are as the build had them, so that a key is the same on every machine. Where
+        the values of axes lead to others, they are those that are installed.
+        """
+        from hatch_cuda_kernels.store.unlisted import SourceReading  # few modules have one
+
+        recipe, index = self.recipe(), self._index
+        sources, is_here = self._read_unlisted(is_here=index.is_linked), index.is_linked
+        if not is_here and not {*sources.outside}.issubset(index.outside or ()):
+            sources, is_here = self._read_unlisted(is_here=True), True
+        units = recipe.units(sources)
+        seen = index._replace(
+            units=tuple(UnitRecord(unit.source, unit.program.sha256, unit.asked) for unit in units),
+            files=sources.files,
+            outside=units[0].program.toolkit,
+            standard=index.standard if sources.standard and not is_here else "",
+        )
+        reading = SourceReading(seen, is_here, _plain_kernels(sources), sources)
+        self._note(unlisted, reading)
+        return reading
+
+    def _read_unlisted(self, *, is_here: bool) -> SourceSet:
+        from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
+
+        levels = self._reader.details(self._module).levels
+        return read_recipe(self.recipe(), self.root, levels=levels, **self._surroundings(is_here=is_here))
+
+    def _surroundings(self, *, is_here: bool) -> dict[str, Any]:
+        """Return what of the project the sources of a combination may read, and the headers outside it."""
+        from hatch_cuda_kernels.includes import Project  # as above
+
+        assert self._unlisted is not None  # noqa: S101 - it has no other caller
+        outer = () if is_here else _outer_as_built(self._reader, self._index)
+        return {"project": Project(self.root, only=self._unlisted.files), "outer": outer}
+
+    def _learn(self, error: CompileError) -> SourceSet | None:
+        """Return the sources of a combination with more cut, after NVRTC refused some of it; None if nothing may be."""
+        from hatch_cuda_kernels.compiler import further_levels, read_recipe  # few sources need it
+
+        recipe, sources = self.recipe(), self._learned or self._sources()
+        known = self._surroundings(is_here=self._reading.is_here)
+        levels = further_levels(recipe, self.root, sources, error, **known)
+        self._learned = None if levels is None else read_recipe(recipe, self.root, levels=levels, **known)
+        return self._learned
+
+    def _subject(self, unlisted: UnlistedModule) -> str:
+        """Return all that a combination's sources depend on, but for the code that reads them and the toolkit here."""
+        index = self._index
+        asked = [[unit.source, *unit.asked] for unit in index.units]
+        outside = [index.outside, index.standard, index.headers]
+        return json.dumps([asked, outside, index.options, unlisted.files, unlisted.details.levels], sort_keys=True)
+
+    def _recall(self, unlisted: UnlistedModule) -> SourceReading | None:
+        """Return what an earlier process read; None where that is not remembered, or may be otherwise by now."""
+        from hatch_cuda_kernels.cache import Notes, unchanged  # off the prebuilt path
+        from hatch_cuda_kernels.store.unlisted import SourceReading
+
+        if self._index.is_linked:  # its key needs the sources themselves
+            return None
+        note = Notes(_READINGS).read(self._subject(unlisted))
+        try:
+            if not note or not unchanged(note["states"]):
+                return None
+            outside = None if note["outside"] is None else tuple(note["outside"])
+            units = tuple(UnitRecord(source, digest, tuple(asked)) for source, digest, asked in note["units"])
+            known = {"units": units, "files": dict(note["files"]), "outside": outside, "standard": note["standard"]}
+            reading = SourceReading(self._index._replace(**known), note["is_here"], tuple(note["kernels"]))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+        return reading if not reading.is_here or note["part"] == self._toolkit_part(reading) else None
+
+    def _note(self, unlisted: UnlistedModule, reading: SourceReading) -> None:
+        from hatch_cuda_kernels.cache import Notes, file_state  # off the prebuilt path
+        from hatch_cuda_kernels.compiler import rule_files
+        from hatch_cuda_kernels.includes import STANDARD_FOLDER
+
+        seen, sources = reading.seen, reading.sources
+        standard = sources.standard if sources and reading.is_here else ()
+        files = [*rule_files(), *(f"{STANDARD_FOLDER}/{name}" for name in standard)]
+        part = self._toolkit_part(reading) if reading.is_here else None
+        if not rule_files() or seen.is_linked or (reading.is_here and part is None):
+            return
+        units = [[unit.source, unit.sha256, unit.asked] for unit in seen.units]
+        known = {"units": units, "files": seen.files, "outside": seen.outside, "standard": seen.standard}
+        states = {"states": {path: file_state(path) for path in files}, "part": part}
+        found = {"is_here": reading.is_here, "kernels": reading.kernels}
+        Notes(_READINGS).write(self._subject(unlisted), known | states | found)
+
+    def _toolkit_part(self, reading: SourceReading) -> dict[str, str] | None:
+        """Return what of the toolchain here enters the key of a reading with its headers; None without a toolchain."""
+        from hatch_cuda_kernels.compiler.toolchain import current_toolchain, recall_key_part  # off the prebuilt path
+
+        outside = reading.seen.outside
+        known = recall_key_part(outside, built=_HERE, lto=self._lto)
+        try:
+            return known or current_toolchain().of_compile(outside, finisher=self._finisher).key_part
+        except ToolchainError:
+            return None
+
+
+def _plain_kernels(sources: SourceSet) -> tuple[str, ...]:
+    return tuple(sorted({kernel.name for kernel in sources.declared.kernels if not kernel.is_template}))
 
 
 def recipe_of(index: ModuleIndex, names: tuple[str, ...]) -> Recipe:
@@ -279,7 +439,7 @@ def read_shipped(
     """
     from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
     from hatch_cuda_kernels.execution_space import NOT_CUT
-    from hatch_cuda_kernels.includes import OuterHeaders, Project, StandardHeaders
+    from hatch_cuda_kernels.includes import Project
 
     root = reader.source_root(index.module)
     project = Project(root, only=index.files)  # other modules' files are there, too
@@ -290,12 +450,19 @@ def read_shipped(
         raise StoreError(where, f"what it says was cut of the sources differs from what {INDEX_FILE} says")
     if as_here:
         return read_recipe(recipe, root, project=project, cuts=cuts)
-    texts = reader.standard_headers(index.standard) if index.standard else {}
-    standard = StandardHeaders(texts, lambda name: texts[name].encode())
-    outer = [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
+    outer = _outer_as_built(reader, index)
     if with_changes and details.cuts:
         return read_recipe(recipe, root, project=project, outer=outer, levels=details.levels)
     return read_recipe(recipe, root, project=project, outer=outer, cuts=cuts)
+
+
+def _outer_as_built(reader: StoreReader, index: ModuleIndex) -> list[OuterHeaders]:
+    """Return the headers outside the project as a build recorded them, for each source. Raises StoreError."""
+    from hatch_cuda_kernels.includes import OuterHeaders, StandardHeaders
+
+    texts = reader.standard_headers(index.standard) if index.standard else {}
+    standard = StandardHeaders(texts, lambda name: texts[name].encode())
+    return [OuterHeaders.as_built(standard, unit.asked) for unit in index.units]
 
 
 def read_edited(root: Path, reader: StoreReader, index: ModuleIndex, recipe: Recipe) -> SourceSet:
@@ -312,7 +479,7 @@ def package_copies(reader: StoreReader, index: ModuleIndex) -> dict[str, Path]:
     """Return where the store has headers of packages that count in an editable install: none or another is here."""
     from hatch_cuda_kernels.includes import MARK  # few projects include headers of packages
 
-    root = reader.source_root(index.module)
+    root = reader.folder / index.source_folder
     return {f"{MARK}{name}": root / f"{MARK}{name}" for name, _ in _other_packages(index)}
 
 

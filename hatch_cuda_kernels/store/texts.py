@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.integrity import check_shape, sha256
-from hatch_cuda_kernels.names import base_name, family_key, listed_module, normalize_name
+from hatch_cuda_kernels.names import axes_key, base_name, family_key, listed_module, normalize_name
 from hatch_cuda_kernels.store.index import DETAILS, DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE, module_names
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.execution_space import ClosureCut
     from hatch_cuda_kernels.image import Symbol
+    from hatch_cuda_kernels.store.families import ModuleFamily
     from hatch_cuda_kernels.store.index import ModuleIndex
 
 DETAILS_SCHEMA: Final = 1
@@ -42,6 +43,8 @@ class ModuleDetails(NamedTuple):
     """What was cut of each source and its headers; none where nothing was of any."""
     levels: tuple[tuple[str, int, str], ...] = ()
     """Of an editable store: file, offset and level of each declaration of which more is cut, as NVRTC refused it."""
+    family: ModuleFamily | None = None
+    """In one module of each entry with axes in its name: by which a combination that is not listed is compiled."""
 
     def add_to(self, index: ModuleIndex) -> ModuleIndex:
         """Return an index with its names, and its images with their resources."""
@@ -56,6 +59,7 @@ class ModuleDetails(NamedTuple):
         data = {"schema": DETAILS_SCHEMA, "names": list(self.names), "resources": self.resources}
         data |= {"lowered": self.lowered} if self.lowered else {}
         data |= {"levels": self.levels} if self.levels else {}
+        data |= {"family": self.family.to_json()} if self.family else {}
         return data | ({"cuts": [cut.to_json() for cut in self.cuts]} if self.cuts else {})
 
     @classmethod
@@ -67,7 +71,13 @@ class ModuleDetails(NamedTuple):
             from hatch_cuda_kernels.execution_space import ClosureCut  # most modules are compiled as they are
 
             cuts = tuple(map(ClosureCut.from_json, data["cuts"]))
+        family = None
+        if "family" in data:
+            from hatch_cuda_kernels.store.families import ModuleFamily  # few modules have one
+
+            family = ModuleFamily.from_json(data["family"])
         return cls(
+            family=family,
             names=tuple(data["names"]),
             resources=data["resources"],
             lowered=data.get("lowered", {}),
@@ -84,6 +94,8 @@ class ListedModule(NamedTuple):
     globals: Sequence[Symbol]
     family: str
     axes: dict[str, str]
+    has_family: bool = False
+    """Whether its details say how other values of the axes are compiled."""
 
 
 def kernels_text(modules: Iterable[ListedModule]) -> str:
@@ -93,9 +105,11 @@ def kernels_text(modules: Iterable[ListedModule]) -> str:
     of the parameters and their names, as far as these are known.
     """
     lines = set()
-    for module, kernels, variables, family, axes in modules:
+    for module, kernels, variables, family, axes, has_family in modules:
         if family and module == listed_module(module):
             lines.add((family_key(family, axes), module, "", "", family))
+        if has_family:
+            lines.add((axes_key(family, axes), module, "", "", family))
         for symbol in kernels:
             key = normalize_name(symbol.name)
             types = (";".join(symbol.types),) if symbol.types or symbol.names else ()

@@ -300,7 +300,10 @@ def render_store(
 ) -> dict[str, bytes]:
     """Return a store's files by path. Raises BuildError if a file of the project changed meanwhile, and OSError."""
     compiled = _CompiledFiles(read)
-    listed = (ListedModule(built.name, built.kernels, built.globals, built.family, built.axes) for built in modules)
+    listed = (
+        ListedModule(built.name, built.kernels, built.globals, built.family, built.axes, built.others is not None)
+        for built in modules
+    )
     headers = {name: built.sources.texts[name] for built in modules for name in built.sources.standard}
     texts = {KERNELS_FILE: kernels_text(listed), PROMISES_FILE: promises.text()}
     texts |= {STANDARD_FILE: json_text(headers)} if headers else {}
@@ -309,7 +312,8 @@ def render_store(
     for built, laid in zip(modules, laid_out, strict=True):
         files |= {f"{built.name}/{name}": data for name, data in laid.files.items()}
         index = built.index(laid.images, standard=standard, editable=editable)._replace(schema=schema)
-        files |= {f"{index.source_folder}/{path}": compiled(path, digest) for path, digest in index.files.items()}
+        shipped = index.files | (built.others.files if built.others else {})
+        files |= {f"{index.source_folder}/{path}": compiled(path, digest) for path, digest in shipped.items()}
         files[f"{built.name}/{INDEX_FILE}"] = json_text(index.to_json()).encode()
         files[f"{built.name}/{DETAILS_FILE}"] = json_text(built.details.to_json()).encode()
     files[DIGESTS_FILE] = digests_of([built.name for built in modules], files.get).encode()

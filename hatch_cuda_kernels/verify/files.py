@@ -26,7 +26,6 @@ from hatch_cuda_kernels.store import (
     STANDARD_FILE,
     LaunchRule,
     ListedModule,
-    ModuleDetails,
     NewImage,
     Stored,
     UnitRecord,
@@ -93,7 +92,10 @@ def _table_problems(subject: Subject) -> Iterator[Problem]:
 def _other_lines(subject: Subject) -> Iterator[Problem]:
     """Write ``kernels.tsv`` again from the kernels it lists, and yield the first line that differs."""
     modules = sorted({line.module for line in subject.lines})
-    families = {index.module: (index.family, index.axes) for index in subject.modules}
+    families = {
+        index.module: (index.family, index.axes, subject.reader.details(index.module).family is not None)
+        for index in subject.modules
+    }
     listed = (
         ListedModule(module, subject.kernels(module), subject.variables(module), *families.get(module, ("", {})))
         for module in modules
@@ -135,8 +137,8 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     summed = index._replace(images=tuple(image.with_summary() for image in index.images))
     resources = {image.file: image.resources for image in index.images if image.kind == "cubin"}
     lowered = {image.file: image.lowered for image in index.images if image.renames}
-    cuts = subject.reader.details(index.module).cuts
-    details = ModuleDetails(names=index.names, resources=resources, lowered=lowered, cuts=cuts)
+    read = subject.reader.details(index.module)
+    details = read._replace(names=index.names, resources=resources, lowered=lowered)
     for file, data in ((INDEX_FILE, summed.to_json()), (DETAILS_FILE, details.to_json())):
         there = (subject.reader.folder / index.module / file).read_bytes()
         if there == json_text(data).encode():
@@ -348,7 +350,13 @@ def _sources(subject: Subject, index: ModuleIndex) -> dict[Path, str]:
     """Return the files of the store that a module's sources need, with their names."""
     root, folder = subject.reader.source_root(index.module), subject.reader.folder
     standard = {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
-    return {root / name: name for name in index.files} | standard
+    return {root / name: name for name in _shipped(subject, index)} | standard
+
+
+def _shipped(subject: Subject, index: ModuleIndex) -> dict[str, str]:
+    """Return the digests of a module's sources, and of what other combinations of its axes may read, by path."""
+    family = subject.reader.details(index.module).family
+    return index.files | (family.files if family else {})
 
 
 def _stray_files(subject: Subject, paths: set[Path]) -> Iterator[Problem]:
@@ -404,16 +412,18 @@ def _digests_in(text: bytes | str) -> dict[str, str]:
 def check_sources(subject: Subject) -> Outcome:
     """Check that every module's shipped source and headers are those its images were compiled from."""
     found = ((message, index.module) for index in subject.modules for message in _source_problems(subject, index))
-    count = len({subject.reader.source_root(index.module) / name for index in subject.modules for name in index.files})
+    names = ((index.module, name) for index in subject.modules for name in _shipped(subject, index))
+    count = len({subject.reader.source_root(module) / name for module, name in names})
     return Outcome.of(count, "shipped files", [*common_problems(found)])
 
 
 def _source_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     root = subject.reader.source_root(index.module)
-    there = {name: root / name for name in index.files if (root / name).is_file()}
-    edited = [name for name, path in there.items() if sha256(path.read_bytes()).hexdigest() != index.files[name]]
+    shipped = _shipped(subject, index)
+    there = {name: root / name for name in shipped if (root / name).is_file()}
+    edited = [name for name, path in there.items() if sha256(path.read_bytes()).hexdigest() != shipped[name]]
     standard = subject.reader.folder / STANDARD_FILE
-    lost = len(there) < len(index.files) or (index.standard != "" and not standard.is_file())
+    lost = len(there) < len(shipped) or (index.standard != "" and not standard.is_file())
     if index.standard and standard.is_file() and sha256(standard.read_bytes()).hexdigest() != index.standard:
         edited.append(STANDARD_FILE)
     yield from (f"{name} is not what the images were compiled from" for name in edited)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -102,7 +102,8 @@ def _read_file(project: Path, name: str) -> bytes:
 def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
     index = module.index
     recipe = recipe_of(index, index.names)
-    sources = read_shipped(subject.reader, index, recipe)
+    details = subject.reader.details(index.module)
+    sources = replace(read_shipped(subject.reader, index, recipe), levels=details.levels)
     pack = f"{index.module}/{PACK_FILE}"
     packed = any(image.stored and image.stored.file == pack for image in index.images)
     return BuiltModule.of(
@@ -120,6 +121,7 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
         family=index.family,
         axes=index.axes,
         packages=index.packages,
+        others=details.family,
     )
 
 

@@ -173,6 +173,7 @@ def test_manifest_reference_has_the_defaults(tmp_path):
         "sources": "one: `source`",
         "libraries": "`[]`",
         "exclude": "`[]`",
+        "combinations": "`[]`",
         "chunk": "none",
         "front_end": f"`{module.front_end}`",
         "launch": "`{}`",

@@ -402,6 +402,26 @@ modules:
     assert modules["plain"].options.define == (("LOG", "{T}"), ("BODY", "{T}"))
 
 
+def test_combinations_beside_those_of_the_matrix(root):
+    """They may have values that the matrix lacks, which are spelled as it, or the first of them, does."""
+    text = """\
+schema: 1
+modules:
+  "aux_{T}_{N}":
+    source: kernels/saxpy.cu
+    matrix: {T: [float], N: [1, 2]}
+    exclude: [{N: 2}]
+    combinations: [{N: 2 + 2, T: half}, {T: float, N: 2+2}]
+    options: {define: {TYPE: "{T}", SIZE: "{N}"}}
+"""
+    modules = parse_manifest(text, root=root).modules
+    assert {module.name: dict(module.axes) for module in modules} == {
+        "aux_float_1": {"T": "float", "N": "1"},
+        "aux_half_2_2": {"T": "half", "N": "2 + 2"},
+        "aux_float_2_2": {"T": "float", "N": "2 + 2"},
+    }
+
+
 def test_axes_in_a_name_with_a_star(root):
     """Each file is a module for each combination; a file without an axis' instances has it in its name all the same."""
     (root / "kernels/saxpy.cu").write_text("template <class T> __global__ void scale(T* x) {}")

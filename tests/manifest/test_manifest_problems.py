@@ -119,7 +119,8 @@ IN_MODULE = {
     "lineinfo: true": [
         (
             "2:41: modules.a.lineinfo: unknown key; known here: source, sources, libraries, kernels, instances, matrix,"
-            " exclude, chunk, globals, headers, arches, options, front_end, max_spill_bytes, packing, launch"
+            " exclude, combinations, chunk, globals, headers, arches, options, front_end, max_spill_bytes, packing,"
+            " launch"
         )
     ],
     "kernels: no": ["2:50: modules.a.kernels: expected a list, found the boolean no"],
@@ -221,6 +222,7 @@ MODULE_NAMES = {
 }
 
 #: Entries of kernels/saxpy.cu; ``@`` is what problems call the one with a placeholder in its name.
+NO_AXIS = "no axis in the module's name"
 AXES_IN_NAMES = {
     "'k_{T}': {%s}": ["2:11: @: unknown placeholder {T}; add it to the matrix"],
     "'k_{T}': {%s, matrix: {TT: [int]}}": [
@@ -245,6 +247,14 @@ AXES_IN_NAMES = {
     ],
     "'k_{T}': {%s, matrix: {T: [int]}, exclude: [{T: int}], options: {define: {A: '{T}'}}}": [
         "2:11: @: exclude leaves no combination; remove an item of it"
+    ],
+    "'k_{T}_{N}': {%s, matrix: {T: [a, 'b *'], N: [1]}, exclude: [{T: a}], combinations: [{T: c}, {T: c, N: 2, M: 1},"
+    " {T: b*, N: 1}, {T: a, N: 3}, {T: c, N: 2}, {N: 2, T: ' c'}], options: {define: {A: '{T}{N}'}}}": [
+        "2:118: modules.'k_{T}_{N}'.combinations[0]: the value of N is missing; state those of T, N",
+        f"2:126: modules.'k_{{T}}_{{N}}'.combinations[1]: M is {NO_AXIS}; write {{M}} into it, or remove this",
+        "2:146: modules.'k_{T}_{N}'.combinations[2]: it is listed already; remove it",
+        "2:161: modules.'k_{T}_{N}'.combinations[3]: exclude leaves it out; remove one of the two",
+        "2:189: modules.'k_{T}_{N}'.combinations[5]: it is listed already; remove it",
     ],
     "'k_{T}': {%s, matrix: {T: [a b, a<b>, 'a,b']}, options: {define: {A: '{T}'}}}": [
         "2:11: @: @ with T: a b gives a module 'k_a_b', too, as T: a<b> does here; give them different names"

@@ -117,6 +117,8 @@ BAD_MODULES = [
     "exclude: {T: int}",
     "exclude: [{}]",
     "exclude: [{T: [int]}]",
+    "combinations: {T: int}",
+    "combinations: [{}]",
     "front_end: fast",
     "packing: true",
     "arches: all_major",

@@ -223,12 +223,14 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
         fixes.append(f"install a compiler for run time: {pip_install(own('jit'))}")
     if any("written as PTX ISA" in reason for reason in reasons):
         fixes.append("install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)")
-    if not request.listed:
+    if request.unlisted is not None:
+        fixes.append(f"write {request.unlisted.line_to_add} and build it again")
+    if request.instance is not None:
         fixes.append(f"list {request.kernel.name} under instances in the package's kernels.yaml and build it again")
-    elif request.source.stale:
+    elif request.listed and request.source.stale:
         from hatch_cuda_kernels.compiler.toolchain import editable_install  # only for the error
 
         fixes.append(f"install the package again: {editable_install(request.source.root)}")
-    else:
+    elif request.listed:
         fixes.append(f"build the package with {request.arch} among its arches")
     return tuple(fixes)

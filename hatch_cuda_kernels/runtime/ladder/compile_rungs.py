@@ -61,7 +61,7 @@ class Notice:
         """Log the end, once it is known whether the next process has the image, and how to avoid the compile."""
         level = logging.WARNING if self._seconds > _NOTICEABLE else logging.INFO
         kept = "recorded for the next process" if recorded else "not recorded, so that each process compiles it again"
-        ship = f"ship {arch}" if self._request.listed else "list the instance in kernels.yaml"
+        ship = f"ship {arch}" if self._request.listed else f"list the {_what(self._request)} in kernels.yaml"
         advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
         why = _why(self._request)
         LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", self._what, self._seconds, kept, why, advice)
@@ -69,11 +69,15 @@ class Notice:
 
 def _why(request: Request) -> str:
     if not request.listed:
-        return "the instance is not in the package's kernels.yaml"
+        return f"the {_what(request)} is not in the package's kernels.yaml"
     if request.source.stale:
         return request.source.stale
     built = ", ".join(str(record.arch) for record in request.module.images)
     return f"not prebuilt: the package was built for {built}"
+
+
+def _what(request: Request) -> str:
+    return "instance" if request.unlisted is None else "combination of axes"
 
 
 def get_or_make_image(request: Request, key: str, make: Callable[[Notice], Entry]) -> Image:
@@ -175,7 +179,9 @@ def _compile(request: Request, notice: Notice) -> Entry:
                 if further is None:
                     raise
                 job = further
-        return entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
+        entry = entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
+        index = request.module
+        return entry if request.unlisted is None else entry._replace(family=index.family, axes=index.axes)
 
 
 _FINISHERS: Final[dict[Kind, tuple[Finisher, ...]]] = {"ptx": ("ptxas", "nvjitlink"), "ltoir": ("nvjitlink",)}

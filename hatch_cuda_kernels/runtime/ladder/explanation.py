@@ -70,7 +70,10 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     notes = (cut,) if cut else ()
     if request.module.family:
         values = ", ".join(f"{axis}={value}" for axis, value in request.module.axes.items())
-        notes = (f"module {request.module.module!r} is {request.module.family!r} with {values}", *notes)
+        what = f"module {request.module.module!r} is {request.module.family!r} with {values}"
+        if request.unlisted is not None:
+            what += f", which the manifest does not list: write {request.unlisted.line_to_add} to have it prebuilt"
+        notes = (what, *notes)
     return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.image import Origin
-    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex, StoreReader
+    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex, StoreReader, UnlistedModule
 
 
 #: Of modules in a message: a matrix of macros may have made thousands.
@@ -32,8 +32,8 @@ class Request(NamedTuple):
 
     reader: StoreReader
     kernel: KernelLine
-    listed: bool
-    """Whether the manifest lists the kernel; an unlisted instance has no prebuilt image."""
+    instance: str | None
+    """The kernel's name if its module does not list it, so that it is compiled by itself; else None."""
     module: ModuleIndex
     source: ModuleSource
     capability: ComputeCapability
@@ -53,9 +53,14 @@ class Request(NamedTuple):
         return self.source.device_arch(self.capability)
 
     @property
-    def instance(self) -> str | None:
-        """The kernel's name if the manifest does not list it, else None."""
-        return None if self.listed else self.kernel.name
+    def unlisted(self) -> UnlistedModule | None:
+        """The combination of axes that was asked for if the manifest does not list it, else None."""
+        return self.reader.unlisted.get(self.kernel.module)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the manifest lists the kernel in its module; what it does not list has no prebuilt image."""
+        return self.instance is None and self.unlisted is None
 
     @property
     def compile_refusal(self) -> str | None:
@@ -90,10 +95,15 @@ class Request(NamedTuple):
     def symbol(self, image: Image) -> Symbol:
         """Return the kernel as it is in an image: as the compile recorded it, else as the store lists it.
 
-        The two differ in an editable install, where a signature may have changed since the store was written.
+        The two differ in an editable install, where a signature may have changed since the store was written. Raises
+        KernelNotFoundError where the image of a combination of axes that is not listed lacks it.
         """
         wanted = self.kernel
         found = next((symbol for symbol in image.kernels if normalize_name(symbol.name) == wanted.key), wanted)
+        if not found.lowered:
+            names = ", ".join(symbol.name for symbol in image.kernels)
+            hint = f"with these values of its axes, the module {image.module!r} has {names}"
+            raise KernelNotFoundError(wanted.name, self.reader.label, hint=hint)
         return Symbol(wanted.name, found.lowered, *_taken(found))
 
 
@@ -146,7 +156,7 @@ def make_request(
     Raises KernelNotFoundError, StoreError, DriverError without a device, or InputError for an unknown policy or an
     ``arch`` that is not a device's.
     """
-    kernel, listed = find_kernel(reader, name, module)
+    kernel, instance = find_kernel(reader, name, module)
     if arch is None:
         _, capability, of_device = current_device()
         driver = driver or of_device
@@ -155,7 +165,7 @@ def make_request(
     return Request(
         reader=reader,
         kernel=kernel,
-        listed=listed,
+        instance=instance,
         module=reader.module(kernel.module),
         source=ModuleSource(reader, kernel.module),
         capability=capability,
@@ -173,6 +183,8 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
     names = reader.details(variable.module).names
+    if variable.module in reader.unlisted:
+        names = reader.unlisted[variable.module].kernels(reader.lines())
     listed = (line for kernel in names for line in reader.find(normalize_name(kernel), variable.module))
     for line in chain(listed, (line for line in reader.lines() if not line.is_variable)):
         if line.module == variable.module and line.lowered not in lacking:
@@ -181,8 +193,8 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     raise KernelNotFoundError(name, reader.label, hint=hint, what="variable")
 
 
-def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, bool]:
-    """Return a kernel's line and whether the manifest lists it. Raises KernelNotFoundError or StoreError.
+def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, str | None]:
+    """Return a kernel's line, and its name if its module does not list it. Raises KernelNotFoundError or StoreError.
 
     An unlisted instance belongs to the module that lists others of its template.
     """
@@ -191,11 +203,25 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
     lines = _lines(reader, key, module) if is_kernel else []
     if not lines and "<" in key:
         if module is not None and reader.has_module(module):
-            return KernelLine(key, module, "", (), name), False
+            return KernelLine(key, module, "", (), name), name
         instances = reader.find(f"<{base_name(key)}")
         if instances:
-            return KernelLine(key, _one(reader, instances, name, module).module, "", (), name), False
-    return _one(reader, lines, name, module), True
+            return KernelLine(key, _one(reader, instances, name, module).module, "", (), name), name
+    if module in reader.unlisted and is_kernel and all(line.module != module for line in lines):
+        return _declared(reader, key, name, module), None
+    return _one(reader, lines, name, module), None
+
+
+def _declared(reader: StoreReader, key: str, name: str, module: str) -> KernelLine:
+    """Return the line of a kernel that no listed module of the family has: macros may make its name."""
+    unlisted = reader.unlisted[module]
+    if not ModuleSource(reader, module).declares(name):
+        from difflib import get_close_matches  # only for the message
+
+        known = unlisted.kernels(reader.lines())
+        hint = f"{unlisted.index.family!r} has {', '.join(known[:_MOST_LISTED])}"
+        raise KernelNotFoundError(name, reader.label, get_close_matches(name, known), hint)
+    return KernelLine(key, module, "", (), name)
 
 
 def _lines(reader: StoreReader, key: str, module: str | None) -> list[KernelLine]:

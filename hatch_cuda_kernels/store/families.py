@@ -1,0 +1,114 @@
+"""What the manifest says of an entry with axes in its name, for whatever values these have."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.names import fill_known, module_name, normalize_name, placeholders, values_text
+from hatch_cuda_kernels.store.launch_rules import ExpressionError, LaunchRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hatch_cuda_kernels.store.index import ModuleIndex
+
+
+class ModuleFamily(NamedTuple):
+    """What the manifest says of each combination of the axes in an entry's name."""
+
+    entry: str
+    """The name in the manifest."""
+    axes: dict[str, tuple[str, ...]]
+    """The axes in the name, with the values that are listed."""
+    names: tuple[str, ...]
+    """Kernels and instances, with placeholders."""
+    file: str = ""
+    """What ``*`` stands for."""
+    matrix: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - never changed
+    """The other axes."""
+    exclude: tuple[dict[str, str], ...] = ()
+    define: tuple[tuple[str, str], ...] = ()
+    """Macros with placeholders."""
+    launch: tuple[LaunchRule, ...] = ()
+    is_chunked: bool = False
+    """Whether not all instances are in one program."""
+    files: dict[str, str] = {}  # noqa: RUF012 - never changed
+    """Files that a combination may read, besides those of the module that says so, with their digests."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of ``details.json``."""
+        data = {name: value for name, value in self._asdict().items() if value or name in {"entry", "axes", "names"}}
+        return data | ({"launch": [rule.to_json() for rule in self.launch]} if self.launch else {})
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ModuleFamily:
+        """Read what ``to_json`` wrote, and the shape of details holds. Raises ValueError for axes that do not fit."""
+        named, excluded = {*placeholders(data["entry"])}, (axis for one in data.get("exclude", ()) for axis in one)
+        if named != data["axes"].keys() or not named.issuperset(excluded):
+            message = "the family's axes are not those of its entry"
+            raise ValueError(message)
+        plain = {name: data[name] for name in cls._fields if name in data}
+        for name in ("axes", "matrix"):
+            plain[name] = {axis: (*values,) for axis, values in data.get(name, {}).items()}
+        rules = tuple(map(LaunchRule.from_json, data.get("launch", ())))
+        define = tuple((name, text) for name, text in data.get("define", ()))
+        lists = {"names": (*data["names"],), "exclude": (*data.get("exclude", ()),)}
+        return cls(**plain | lists | {"define": define, "launch": rules})
+
+    def spelled(self, axes: Mapping[str, str]) -> dict[str, str]:
+        """Return values as the manifest spells them, or else in the shortest form, in the order of its axes."""
+        found = {}
+        for axis, values in self.axes.items():
+            known = {normalize_name(value): value for value in values}
+            key = normalize_name(axes[axis])
+            found[axis] = known.get(key, key)
+        return found
+
+    def refusal(self, axes: Mapping[str, str]) -> str:
+        """Return why these values may not be compiled; empty if they may."""
+        for axis, value in axes.items():
+            if not value.isprintable():
+                return f"{axis} is {value!r}, which is not one line of plain text"
+        for excluded in self.exclude:
+            if all(normalize_name(value) == normalize_name(axes[axis]) for axis, value in excluded.items()):
+                return f"the manifest excludes {values_text(excluded)}"
+        return ""
+
+    def names_with(self, axes: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the name expressions of a combination, each once."""
+        found: dict[str, None] = {}
+        for text in self.names:
+            rest = {name: self.matrix[name] for name in placeholders(text) if name in self.matrix}
+            found |= dict.fromkeys(fill_known(text, {**axes, **values}) for values in _each(rest))
+        return (*found,)
+
+    def index_with(self, base: ModuleIndex, axes: Mapping[str, str]) -> ModuleIndex:
+        """Return the index of a combination, with the sources and images of a module that is listed.
+
+        Raises InputError for a value that a launch rule cannot take.
+        """
+        macros = {name: fill_known(text, axes) for name, text in self.define}
+        define = [[name, macros.get(name, text)] for name, text in base.options.get("define", ())]
+        patterns = []
+        for text in self.names:
+            rest = [name for name in self.matrix if name in placeholders(text)]
+            if rest:
+                matrix = {name: [*self.matrix[name]] for name in rest}
+                patterns.append({"pattern": fill_known(text, axes), "matrix": matrix})
+        try:
+            launch = tuple(rule.with_axes(axes).to_json() for rule in self.launch)
+        except ExpressionError as error:
+            raise InputError(f"{base.family} with {values_text(axes)}: a launch rule: {error}") from error
+        return base._replace(
+            module=module_name(self.entry, self.file, axes),
+            options=base.options | ({"define": define} if define else {}),
+            patterns=tuple(patterns),
+            launch=launch,
+            axes=dict(axes),
+        )
+
+
+def _each(matrix: Mapping[str, tuple[str, ...]]) -> Iterator[dict[str, str]]:
+    return (dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values()))

@@ -1,0 +1,168 @@
+"""Combinations of axes that no manifest lists: compiled from the shipped sources and recorded, or refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, NoImageError
+from hatch_cuda_kernels.manifest import load_manifest
+
+pytestmark = pytest.mark.slow
+
+MANIFEST = """
+    schema: 1
+    arches: [sm_90]
+    modules:
+      "scale_{T}-{N}":
+        source: scale.cu
+        matrix: {T: [float, "unsigned int"], N: [1, 2], K: [3]}
+        exclude: [{T: float, N: 2}]
+        options: {define: {TYPE: "{T}", COUNT: "{N}", NAME: "count_{N}"}}
+        globals: [factor]
+        instances: ["fill<{N}, {K}>"]
+        launch: {"fill<{N}, {K}>": {grid: "{N}", block: "{K} * 32"}}
+"""
+SOURCE = """
+    #if COUNT > 2
+    #include <cuda_fp16.h>
+    __device__ float larger(__half x) { return x; }
+    int on_the_host() { return fopen("x", "r") != 0; }
+    #endif
+    __device__ int factor;
+    extern "C" __global__ void scale(TYPE* x) { x[threadIdx.x] *= COUNT * factor; }
+    extern "C" __global__ void NAME(TYPE* x) { *x = COUNT; }
+    template <int N, int K> __global__ void fill(TYPE* x) { x[N] = K; }
+"""
+
+
+@pytest.fixture
+def build(make_project, tmp_path):
+    """Return a function that builds a manifest and returns its store."""
+
+    def build_one(manifest=MANIFEST, *, editable=False, **files):
+        root = make_project(manifest, **{"scale.cu": SOURCE, **files})
+        build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out", editable=editable)
+        return open_store(tmp_path / "out")
+
+    return build_one
+
+
+def entries(cache):
+    """Return the descriptions of what the cache has because someone asked for it."""
+    found = [json.loads(path.read_text()) for path in cache.rglob("entry.json")]
+    return [entry for entry in found if "wanted" in entry]
+
+
+def test_it_is_compiled_once_and_recorded(build, fresh_cache, driver):
+    """With the same macros, instances and rules as if it were listed, and under the key that a build has then."""
+    store = build()
+    module = store.module("scale", T=" double ", N=3)
+    assert (module.name, module.axes, module.is_listed) == ("scale_double-3", {"T": "double", "N": "3"}, False)
+    assert module.kernels == ("count_1", "fill<3, 3>", "scale")
+    image = module.find_image("scale", arch="sm_90")
+    assert (image.origin, image.module) == ("jitted", "scale_double-3")
+    assert sorted(symbol.name for symbol in image.kernels) == ["count_3", "fill<3, 3>", "scale"]
+    assert module.kernels == ("count_3", "fill<3, 3>", "scale")
+    for name in ("scale", "count_3", "fill<3, 3>"):
+        again = open_store(store.path).module("scale", N="3", T="double").find_image(name, arch="sm_90")
+        assert (again.origin, again.data) == ("cached", image.data)
+    [entry] = entries(fresh_cache)
+    assert (entry["module"], entry["family"], entry["axes"]) == ("scale_double-3", "scale", {"T": "double", "N": "3"})
+    assert module.get_kernel("scale") is store.module("scale", T="double", N=3).get_kernel("scale")
+    module.instantiate("fill", K=3)(0x10)
+    assert (driver.configs[-1].grid[0], driver.configs[-1].block[0]) == (3, 96)
+    assert module.get_global("factor").name == "factor"
+    listed = build(MANIFEST.replace("exclude:", "combinations: [{T: double, N: 3}]\n        exclude:"))
+    assert listed.module("scale", T="double", N=3).is_listed
+    assert sum('"module": "scale_double-3"' in path.read_text() for path in fresh_cache.rglob("entry.json")) == 1
+    assert listed.find_image("scale", arch="sm_90", module="scale_double-3").data == image.data
+
+
+def test_an_instance_of_it_is_compiled_alone(build, fresh_cache):
+    """As one that a listed module does not have."""
+    module = build().module("scale", T="double", N=1)
+    assert {"fill<7,7>"} < {one.name for one in module.find_image("fill<7,7>", arch="sm_90").kernels}
+    assert "fill<1, 3>" not in {one.name for one in module.find_image("fill<7,7>", arch="sm_90").kernels}
+    assert [entry["wanted"] for entry in entries(fresh_cache)] == ["fill<7,7>"]
+
+
+def test_what_the_manifest_excludes_is_not_compiled(build, fresh_cache):
+    """An error says what is wrong with the values, and what there is."""
+    store = build()
+    for axes, message in (
+        ({"T": "float", "N": 2}, "no module 'scale' with T=float, N=2: the manifest excludes N=2, T=float"),
+        ({"T": "half"}, "with T=half; the value of N is missing; N is 1 or 2; T is float or unsigned int"),
+        ({"T": "half", "N": 1, "M": 1}, "with T=half, N=1, M=1; M is no axis of it; N is 1 or 2; T is float or"),
+        ({"T": "a\nb", "N": 1}, r"T is 'a\\nb', which is not one line of plain text"),
+        ({"T": "float", "N": "x y"}, "a launch rule: 'x y' is not an expression"),
+    ):
+        with pytest.raises(InputError, match=message):
+            store.module("scale", **axes)
+    with pytest.raises(KernelNotFoundError, match=r"no kernel 'scal' in .*did you mean 'scale'.*count_1, fill<1, 3>"):
+        store.module("scale", T="double", N=1).find_image("scal", arch="sm_90")
+    assert entries(fresh_cache) == []
+
+
+def test_where_nothing_may_be_compiled_the_line_to_add_is_told(build, monkeypatch):
+    """Explained or asked for, and quoted as YAML needs it."""
+    module = build().module("scale", T="thrust::complex<float>", N=1)
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
+    line = """write {N: 1, T: "thrust::complex<float>"} under 'combinations:' of 'scale_{T}-{N}' in the package's"""
+    with pytest.raises(NoImageError, match="JIT=0 forbids compiling") as caught:
+        module.find_image("scale", arch="sm_90")
+    assert line in str(caught.value)
+    explained = str(module.explain("scale", arch="sm_90"))
+    assert "module 'scale_thrust_complex_float-1' is 'scale' with N=1, T=thrust::complex<float>" in explained
+    assert line in explained
+
+
+def test_headers_that_macros_name_are_shipped_if_they_are_declared(build, tmp_path):
+    """Another one is told by its name."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "scale_{T}":
+            source: scale.cu
+            headers: ["tables/*.h"]
+            matrix: {T: [float, double]}
+            options: {include: [inc], define: {TYPE: "{T}", TABLE: '"tables/{T}.h"', OTHER: '"other_{T}.h"'}}
+    """
+    source = '#include TABLE\n#if WITH\n#include OTHER\n#endif\nextern "C" __global__ void scale(TYPE* x) { *x = F; }\n'
+    tables = {f"tables/{name}.h": f'#include "deep_{name}.h"\n' for name in ("float", "double", "int", "short")}
+    deep = {f"tables/deep_{name}.h": "#define F 2\n" for name in ("float", "double", "int")}
+    deep |= {"tables/deep_short.h": "#define F 2\n#define WITH 1\n"}
+    others = {f"inc/other_{name}.h": "" for name in ("float", "double", "short")}
+    store = build(manifest, **{"scale.cu": source}, **tables, **deep, **others)
+    assert store.module("scale", T="int").find_image("scale", arch="sm_90").origin == "jitted"
+    with pytest.raises(CompileError, match=r'cannot open source file "other_short\.h"'):
+        store.module("scale", T="short").find_image("scale", arch="sm_90")
+    assert not (store.path / "project.source" / "inc" / "other_short.h").exists()
+
+
+def test_an_editable_install_compiles_it_from_the_project(build, make_project, fresh_cache):
+    """Edits count, and so do files that no listed combination reads."""
+    store = build(editable=True)
+    ask = lambda: open_store(store.path).module("scale", T="double", N=4).find_image("count_4", arch="sm_90").origin  # noqa: E731
+    assert [ask(), ask()] == ["jitted", "cached"]
+    make_project(MANIFEST, **{"scale.cu": SOURCE.replace("= COUNT;", "= COUNT + 1;")})
+    assert [ask(), ask()] == ["jitted", "cached"]
+
+
+def test_a_note_of_what_was_read_does_not_outlive_what_it_says(build, fresh_cache):
+    """A store with another source, or a damaged note, is read anew."""
+    build().module("scale", T="double", N=3).find_image("scale", arch="sm_90")
+    [note] = (fresh_cache / "notes").glob("as-asked-*")
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"units": 3}))
+    store = build()
+    assert store.module("scale", T="double", N=3).find_image("scale", arch="sm_90").origin == "cached"
+    changed = build(**{"scale.cu": SOURCE.replace("= COUNT;", "= COUNT + 1;")})
+    assert changed.module("scale", T="double", N=3).find_image("scale", arch="sm_90").origin == "jitted"
+    source = changed.path / "project.source" / "scale.cu"
+    source.write_text(SOURCE)
+    with pytest.raises(Exception, match="this source does not match the digest in the index"):
+        open_store(changed.path).module("scale", T="int", N=3).find_image("scale", arch="sm_90")
