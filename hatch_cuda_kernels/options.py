@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -163,6 +162,8 @@ def _refusal(name: str, value: str, known: dict[str, _Known], prefix: str) -> st
     if found is None:
         # The value may be glued to the name, as in -Ifolder and -DX.
         advice = _REFUSED.get(name) or _REFUSED.get(name[:2] if name[:2] in {"-I", "-D", "-U"} else name)
+        import difflib  # only for the message
+
         near = difflib.get_close_matches(name, known, n=1)
         guess = f" (did you mean {prefix}{near[0]}?)" if near else ""
         advice = advice or f"it is not among the flags known to reach every image{guess}"

@@ -217,6 +217,9 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
 
     def compile_now() -> Entry:
         """Compile, with more cut of the source as often as NVRTC asks for it: the same each time, so of one key."""
+        from hatch_cuda_kernels.compiler.toolchain import ask_ahead
+
+        ask_ahead()
         from hatch_cuda_kernels.compiler import run_job  # loads NVRTC
 
         shown = sources

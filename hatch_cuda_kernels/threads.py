@@ -15,7 +15,7 @@ from collections import deque
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,6 +100,35 @@ def start_daemon(work: Callable[[], None]) -> threading.Thread:
         finally:
             threading.stack_size(usual)
     return thread
+
+
+class Ahead(Generic[T]):
+    """Work that can begin in a thread, before anybody needs what it gives."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work: Final = work
+        self._thread: threading.Thread | None = None
+        self._results: Final[list[T]] = []
+
+    def begin(self) -> None:
+        """Begin, the first time, if there can be a thread."""
+        if self._thread is None:
+            with suppress(NoThreadError):
+                self._thread = start_daemon(self._run)
+
+    def _run(self) -> None:
+        with suppress(Exception):  # it comes again where the outcome is needed
+            self._results.append(self._work())
+
+    def wait(self) -> None:
+        """Wait for the thread, if there is one."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(TICK_SECONDS)
+
+    def get(self) -> T:
+        """Return what the work gives, which is done here if it was not. Raises what it raises."""
+        self.wait()
+        return self._results[0] if self._results else self._work()
 
 
 @atexit.register

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.child_process import ChildDiedError, call_in_child
+from hatch_cuda_kernels.child_process import ChildDiedError, call_in_child, is_child
 from hatch_cuda_kernels.compiler.attributes import judged_log, shown_log, telling_flags, telling_text
 from hatch_cuda_kernels.compiler.binary import (
     Ptx,
@@ -20,10 +20,9 @@ from hatch_cuda_kernels.compiler.binary import (
     read_ptx,
     without_times,
 )
-from hatch_cuda_kernels.compiler.diagnostics import name_faults, source_faults
-from hatch_cuda_kernels.compiler.finish import assemble, finish, finish_lto
 from hatch_cuda_kernels.compiler.job import Compiled, FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.nvrtc_calls import (
+    Given,
     NvrtcError,
     call_at_root,
     compile_program,
@@ -33,7 +32,6 @@ from hatch_cuda_kernels.compiler.nvrtc_calls import (
     output,
     shows_place,
 )
-from hatch_cuda_kernels.compiler.precompiled import Given, begin_with_preamble, cleaned_log, drop_preamble
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
@@ -87,6 +85,8 @@ def _compile_here(job: Job) -> Compiled:
         if not job.inputs:
             compiled = map(_compile_here, job.fronts)
             job = job.starting_from([FinishInput.of(made.images[job.input_kind], made) for made in compiled])
+        from hatch_cuda_kernels.compiler.finish import finish  # most compiles end with NVRTC
+
         return finish(job)
     start = time.perf_counter()
     toolchain = load_toolchain()
@@ -123,20 +123,31 @@ def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
 def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
     job, flags = task
     questions = Questions.of(job) if job.kinds else NO_QUESTIONS
-    start = begin_with_preamble(job.program, flags)
-    if start is not None:
-        with suppress(CompileError):  # the compile without says what is wrong, and where
-            made = _answer(job, start, questions)
-            log = cleaned_log(made.log)
-            if log is not None:
-                return made._replace(log=log)
-        drop_preamble()
+    made = _begun(job, flags, questions) if is_child() else None
+    if made is not None:
+        return made
     try:
         return _answer(job, Given(flags), questions)
     except CompileError as error:
         if not questions.are_blamed(error.log):
             raise
         return _answer(job, Given(flags), NO_QUESTIONS)  # a build does not fail for what is only asked
+
+
+def _begun(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made | None:
+    """Return the outcome of a compile that begins with this process's preamble; None without one, or for an error."""
+    from hatch_cuda_kernels.compiler.precompiled import begin_with_preamble, cleaned_log, drop_preamble  # of builds
+
+    start = begin_with_preamble(job.program, flags)
+    if start is None:
+        return None
+    with suppress(CompileError):  # the compile without says what is wrong, and where
+        made = _answer(job, start, questions)
+        log = cleaned_log(made.log)
+        if log is not None:
+            return made._replace(log=log)
+    drop_preamble()
+    return None
 
 
 def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
@@ -211,6 +222,8 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
 
 
 def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
+    from hatch_cuda_kernels.compiler.diagnostics import name_faults, source_faults  # only for the error
+
     faults = source_faults(log, job.program, release=load_toolchain().release)
     bad = {} if faults else name_faults(log, job.expressions, job.program)
     message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
@@ -234,6 +247,8 @@ def _images(
 ) -> tuple[dict[Kind, bytes], Ptx, str]:
     keep = [lowered[f"&{name}"] for name in job.globals]
     if job.options.lto:
+        from hatch_cuda_kernels.compiler.finish import finish_lto  # as above
+
         ltoir = output(program, "LTOIR")
         return finish_lto(job, ltoir, keep, log)
     ptx = output(program, "PTX").rstrip(b"\0").decode()
@@ -242,6 +257,8 @@ def _images(
     if not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
+        from hatch_cuda_kernels.compiler.finish import assemble  # as above
+
         ptxas = require_ptxas(load_toolchain().nvrtc).path
         made = assemble(ptxas, ptx, arch=job.arch, options=job.options, name=job.module)
         cubin, log = made.image, f"{log}\n{made.log}"

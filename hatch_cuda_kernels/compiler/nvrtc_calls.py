@@ -164,6 +164,14 @@ _NON_COHERENT: Final = b"ld.global.nc"
 _found = False
 
 
+class Given(NamedTuple):
+    """What a compile gets that begins with a preamble."""
+
+    flags: tuple[str, ...]
+    headers: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+
+
 class NvrtcError(Exception):
     """A call failed that does not depend on the source."""
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import is_child
-from hatch_cuda_kernels.compiler.nvrtc_calls import NvrtcError, compile_program, open_program
+from hatch_cuda_kernels.compiler.nvrtc_calls import Given, NvrtcError, compile_program, open_program
 from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
 from hatch_cuda_kernels.cpp import SourceFile, UnbalancedError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, find_includes
@@ -286,14 +286,6 @@ class Beginning:
                 waiting |= {found[1:-1] for found in named_headers(text)} - asked
                 asked |= waiting
         return texts, asked
-
-
-class Given(NamedTuple):
-    """What a compile gets that begins with a preamble."""
-
-    flags: tuple[str, ...]
-    headers: tuple[tuple[str, str], ...] = ()
-    text: str = ""
 
 
 class _Precompiled(NamedTuple):

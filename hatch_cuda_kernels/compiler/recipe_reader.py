@@ -8,12 +8,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from hatch_cuda_kernels.compiler.binary import parse_log
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.execution_space import UNMARKED, Place, SourceSet, as_device_pass, blame, cut_closure
-from hatch_cuda_kernels.includes import Project, implied_headers, read_closure, with_headers
+from hatch_cuda_kernels.execution_space import SourceSet, cut_closure
+from hatch_cuda_kernels.includes import Project, read_closure, with_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import cuts_host_code
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Recipe
     from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.errors import CompileError
-    from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level
+    from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level, Place
     from hatch_cuda_kernels.includes import OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -136,6 +135,9 @@ def further_levels(
     """
     if not cuts_host_code(recipe.options):
         return None
+    from hatch_cuda_kernels.compiler.binary import parse_log  # only after an error
+    from hatch_cuda_kernels.execution_space import blame
+
     errors = [found for found in parse_log(error.log) if found.severity != "warning"]
     project = project or Project(root)
     folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
@@ -175,12 +177,19 @@ def _as_written(fault: str, places: Mapping[str, tuple[SourceFile | None, int]],
         blanks = re.sub(r"\S", " ", text[first:column])
         rest = [f"  | {text[first : first + _WIDEST]}", f"  | {blanks}^", *(one for one in rest if one[:4] != "  | ")]
         head = f"{file.name.removeprefix(VIRTUAL_ROOT)}:{line}:{column + 1}: error: {message}"
+    from hatch_cuda_kernels.execution_space import UNMARKED  # only for the message
+
     name, is_use, _ = message.partition(f" {UNMARKED}")
     used = next(filter(None, (passed.use(name) for passed in passes)), "") if is_use else ""
     return "\n".join([f"{head}, in {used}" if used else head, *rest])
 
 
 def _levels(stated: Iterable[tuple[str, int, str]]) -> dict[Place, Level]:
+    stated = [*stated]
+    if not stated:
+        return {}
+    from hatch_cuda_kernels.execution_space import Place  # few sources need more than the rules say
+
     return {Place(file, offset): cast("Level", level) for file, offset, level in stated}
 
 
@@ -218,6 +227,8 @@ def _read_unit(  # noqa: PLR0913, PLR0917 - private
         if cut is not None:
             shown = cut_closure(closure, cut, options.define)
         else:
+            from hatch_cuda_kernels.execution_space import as_device_pass  # a store says what was cut
+
             shown, passed = as_device_pass(closure, options, levels, passed or before)
             shown = _with_implied(shown, passed, options, outer)
         whole = with_headers(shown, shown.cut.implied, outer)
@@ -232,6 +243,8 @@ def _with_implied(
     closure: DeviceSource, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders
 ) -> DeviceSource:
     """Return a closure that tells which headers it uses without an include."""
+    from hatch_cuda_kernels.includes import implied_headers  # as above
+
     readings = () if passed is None else passed.readings
     removed = {change.name for change in closure.changes if change.kind == "removed"}
     implied = implied_headers(closure, readings, removed, closure.cut.host_headers, options, outer)

@@ -17,8 +17,8 @@ __getattr__ = lazy(
     __name__,
     {
         "cut": "Level Place",
-        "device_pass": "as_device_pass cut_closure DevicePass",
-        "device_source": "ClosureCut cut_sentence DeviceSource NOT_CUT owner_of SourceChange SourceSet",
+        "device_pass": "as_device_pass DevicePass",
+        "device_source": "ClosureCut cut_closure cut_sentence DeviceSource NOT_CUT owner_of SourceChange SourceSet",
         "kernels": "Declared DeclaredParameter is_kernel NOTHING_DECLARED parameters_of",
         "marks": "MARKS",
         "oracle": "blame",

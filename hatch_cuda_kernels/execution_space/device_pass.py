@@ -22,10 +22,9 @@ from hatch_cuda_kernels.cpp import (
     texts_of,
 )
 from hatch_cuda_kernels.execution_space.cut import Cut, Cutter, place_of
-from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange
+from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange, cut_closure
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
-from hatch_cuda_kernels.includes import find_clocks
 from hatch_cuda_kernels.libraries import (
     entry,
     has_toolkit_prefix,
@@ -130,37 +129,6 @@ def as_device_pass(
         declared=declared,
     )
     return replace(cut_closure(closure, made, options.define), changes=passed.changes()), passed
-
-
-def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, str | None]]) -> DeviceSource:
-    """Return a closure of which something is cut, and that has just been read."""
-    origin = closure.origin
-    assert origin is not None  # noqa: S101 - of all that was just read
-    edits: dict[str, list[Edit]] = defaultdict(list)
-    for name, start, end, text, drops_pragmas in made.edits:
-        edits[name].append(Edit(start, end, text, drops_pragmas=drops_pragmas))
-    shown = {name: Edited(origin.files[name], (*origin.edits[name], *found)).text for name, found in edits.items()}
-    gone = {*made.host_headers}
-    if gone:
-        taken = {
-            (name, edit.start) for name, found in edits.items() for edit in found if edit.text[:8] in {"", "#include"}
-        }
-        gone -= {
-            origin.target(file, one)
-            for file in origin.files.values()
-            for one in file.directives
-            if one.is_include and (file.name, one.start) not in taken
-        }
-    cut = replace(
-        DeviceSource.of(closure, made),
-        source=shown.get(closure.program_name, closure.source),
-        headers=tuple((name, shown.get(name, text)) for name, text in closure.headers),
-        outside=tuple(name for name in closure.outside if name not in gone),
-        origin=origin.after(shown),
-    )
-    if not closure.clocks or cut.origin is None:
-        return cut
-    return replace(cut, clocks=tuple(find_clocks(cut.origin, (*closure.pre_include, closure.program_name), define)))
 
 
 def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, before: DevicePass | None) -> DevicePass:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from dataclasses import dataclass, fields
+from collections import defaultdict
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
-from hatch_cuda_kernels.includes import Closure
+from hatch_cuda_kernels.includes import Closure, find_clocks
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 from hatch_cuda_kernels.terminal import count_text
@@ -206,6 +206,8 @@ def owner_of(name: str, units: Sequence[DeviceSource], *, is_kernel: bool) -> in
     wanted = base_name(name).rpartition("::")[2]
     every = {known for one in declared for known in one}
     if is_kernel and wanted not in every:
+        import difflib  # only for the message
+
         wanted = next(iter(difflib.get_close_matches(wanted, sorted(every), n=1)), wanted)
     scores = [
         (unit.program_name in one.get(wanted, ()), wanted in one) for unit, one in zip(units, declared, strict=True)
@@ -229,3 +231,34 @@ def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
 
 def _identifiers(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(filter(cpp.is_identifier, chain.from_iterable(map(cpp.lex, texts))))
+
+
+def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, str | None]]) -> DeviceSource:
+    """Return a closure of which something is cut, and that has just been read."""
+    origin = closure.origin
+    assert origin is not None  # noqa: S101 - of all that was just read
+    edits: dict[str, list[cpp.Edit]] = defaultdict(list)
+    for name, start, end, text, drops_pragmas in made.edits:
+        edits[name].append(cpp.Edit(start, end, text, drops_pragmas=drops_pragmas))
+    shown = {name: cpp.Edited(origin.files[name], (*origin.edits[name], *found)).text for name, found in edits.items()}
+    gone = {*made.host_headers}
+    if gone:
+        taken = {
+            (name, edit.start) for name, found in edits.items() for edit in found if edit.text[:8] in {"", "#include"}
+        }
+        gone -= {
+            origin.target(file, one)
+            for file in origin.files.values()
+            for one in file.directives
+            if one.is_include and (file.name, one.start) not in taken
+        }
+    cut = replace(
+        DeviceSource.of(closure, made),
+        source=shown.get(closure.program_name, closure.source),
+        headers=tuple((name, shown.get(name, text)) for name, text in closure.headers),
+        outside=tuple(name for name in closure.outside if name not in gone),
+        origin=origin.after(shown),
+    )
+    if not closure.clocks or cut.origin is None:
+        return cut
+    return replace(cut, clocks=tuple(find_clocks(cut.origin, (*closure.pre_include, closure.program_name), define)))

@@ -210,9 +210,15 @@ class ModuleSource:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
         from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
 
-        index, built = self._seen, self._built
-        part = recall_key_part(index.outside, built=built, lto=self._lto) if self._as_shipped else None
-        return None if part is None else self._key(arch, instance, part)
+        index = self._seen
+        if index.editable is not None or index.is_linked:
+            return None
+        part = recall_key_part(index.outside, built=self._built, lto=self._lto)
+        if part is None:
+            from hatch_cuda_kernels.compiler.toolchain import hash_ahead  # off the hit path
+
+            hash_ahead()  # while the source is read
+        return None if part is None or not self._as_shipped else self._key(arch, instance, part)
 
     def look_ahead(self, go_on: Callable[[], bool]) -> None:
         """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""

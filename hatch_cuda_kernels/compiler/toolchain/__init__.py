@@ -17,8 +17,9 @@ __getattr__ = lazy(
         "headers": "find_parts include_graph part_files PARTS scan_headers",
         "key_parts": "recall_key_part",
         "libraries": (
-            "bindings_major install_compiler installed_ptxas known_numbers library_version load_device_runtime "
-            "load_nvjitlink missing_bindings nvjitlink_version record_digest require_ptxas supported_numbers"
+            "ask_ahead bindings_major hash_ahead install_compiler installed_ptxas known_numbers library_version "
+            "load_device_runtime load_nvjitlink missing_bindings nvjitlink_version record_digest require_ptxas "
+            "supported_numbers"
         ),
         "packages": (
             "at_least bindings build_extra curand distribution documentation editable_install exactly "

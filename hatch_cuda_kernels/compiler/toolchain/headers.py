@@ -59,14 +59,6 @@ _BY_MACRO: Final = "="
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
 _SPLICE: Final = re.compile(rb"\\\r*+\n")
-_COMMENT: Final = rb"/\*(?:[^*]++|\*(?!/)|(?!))*+\*/"
-_GAP: Final = rb"(?:[ \t\v\f\r]++|" + _COMMENT + rb"|(?!))*+"
-_WITH: Final = rb"(?:[^\n/%b]++|" + _COMMENT + rb"|/|(?!))*+"
-#: A directive that may include a header, ask for one, or give one a name. It ends behind all names that are in it.
-_NAMING: Final = re.compile(
-    rb"#" + _GAP + rb"(?:include|import|(?:el)?if(?=" + _WITH % b'"<' + rb'["<])|define(?=' + _WITH % b'">' + rb'[">]))'
-    + _WITH % b""
-)  # fmt: skip
 _NAME: Final = re.compile(rb"<[^<>\n]+>|\"[^\"\n]+\"")
 _NAME_IN: Final = re.compile(_NAME.pattern.decode())
 _DELIMITERS: Final = '"<'
@@ -350,6 +342,17 @@ def _names(spellings: Iterable[str], folder: str) -> _Names:
     return {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in spellings if spelling}
 
 
+@cache
+def _naming() -> re.Pattern[bytes]:
+    """Return what matches a directive that may include a header, ask for one or give one a name, and all its names."""
+    comment = rb"/\*(?:[^*]++|\*(?!/)|(?!))*+\*/"
+    gap = rb"(?:[ \t\v\f\r]++|" + comment + rb"|(?!))*+"
+    upto = rb"(?:[^\n/%b]++|" + comment + rb"|/|(?!))*+"
+    condition, definition = upto % b'"<' + rb'["<]', upto % b'">' + rb'[">]'
+    words = rb"include|import|(?:el)?if(?=" + condition + rb")|define(?=" + definition + rb")"
+    return re.compile(rb"#" + gap + rb"(?:" + words + rb")" + upto % b"")
+
+
 def _digest_and_names(path: str) -> list[str]:
     """Return a header's digest, empty for no file, and every name that a directive of it may include or look for.
 
@@ -364,7 +367,7 @@ def _digest_and_names(path: str) -> list[str]:
     text = _SPLICE.sub(b"", data) if b"\\" in data else data
     text = text.replace(b"%:", b"#").replace(b"??=", b"#") if b"%:" in text or b"??=" in text else text
     names: dict[bytes, None] = {}
-    for line in _NAMING.finditer(text):
+    for line in _naming().finditer(text):
         start = line.start()
         before = text[text.rfind(b"\n", 0, start) + 1 : start]
         if not before.strip() or b"*/" in before:

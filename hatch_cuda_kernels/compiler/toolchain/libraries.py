@@ -18,7 +18,7 @@ import sys
 from base64 import urlsafe_b64encode
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -37,7 +37,7 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
 from hatch_cuda_kernels.forks import spawn_if_forked, use_compiler
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.threads import keep_sigint_handler
+from hatch_cuda_kernels.threads import Ahead, keep_sigint_handler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -241,18 +241,33 @@ def altered_library(stem: str) -> str:
 
     A library has 100 MB: it is hashed only if it is newer than the list, which installers write last, once a state.
     """
+    if stem in _hashing:
+        _hashing[stem].wait()
+    return _altered(stem)
+
+
+def _altered(stem: str) -> str:
     files, wheel = library_files(stem), library_wheel(stem)
     site = site_of(files[-1]) if files else None
     if site is None:
         return ""
     listed = listed_files([wheel] if wheel is not None else [])
-    contents, digests = contents_at(str(files[-1].parent), _file_digest), {}
+    contents, digests = contents_at(str(files[-1]), _file_digest), {}
     for file in files:
         name = file.relative_to(site).as_posix()
         if wheel is None or name not in listed or not is_older(file, wheel.record):
             digests[name] = contents.of(str(file), file_state(file))[0]
     contents.save()
     return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
+
+
+_hashing: Final = {stem: Ahead(partial(_altered, stem)) for stem in ("nvrtc", "nvJitLink")}
+
+
+def hash_ahead() -> None:
+    """Begin to hash the libraries that need it, in threads: it takes as long as all that Python does meanwhile."""
+    for hashing in _hashing.values():
+        hashing.begin()
 
 
 def _file_digest(path: str) -> list[str]:
@@ -308,12 +323,6 @@ def _required(name: str) -> Iterator[None]:
         raise ToolchainError(f"{name} is not installed{cause}", install_compiler()) from error
 
 
-@cache
-def ask_nvrtc() -> str:
-    """Return what ``_ask_nvrtc`` returns, which is asked once."""
-    return _ask_nvrtc()
-
-
 @spawn_if_forked
 def _ask_nvrtc() -> str:
     """Load NVRTC and return its build, such as ``13.0.88``, from PTX: ``nvrtcVersion`` lacks the last number."""
@@ -333,6 +342,20 @@ def _ask_nvrtc() -> str:
     if match is None:
         raise ToolchainError("NVRTC does not say which build it is", install_compiler())
     return match[1].decode()
+
+
+_asking: Final = Ahead(_ask_nvrtc)
+
+
+@cache
+def ask_nvrtc() -> str:
+    """Return what ``_ask_nvrtc`` returns, which is asked once."""
+    return _asking.get()
+
+
+def ask_ahead() -> None:
+    """Begin to load NVRTC: its start takes as long as the smallest compile, and most of it runs without the GIL."""
+    _asking.begin()
 
 
 def install_compiler() -> str:

@@ -10,7 +10,7 @@ import logging
 import sys
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -161,8 +161,11 @@ def _jit(request: Request) -> Image:
 
 
 def _compile(request: Request, notice: Notice) -> Entry:
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # only in the one that compiles
+    from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain  # only in the one that compiles
 
+    ask_ahead()
+    with suppress(ImportError):  # while NVRTC starts
+        from hatch_cuda_kernels.compiler import run_job
     toolchain = load_toolchain()  # says what to install if it is missing
     from hatch_cuda_kernels.compiler import entry_of, run_job
 
