@@ -210,10 +210,9 @@ class ModuleSource:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
         from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
 
-        index = self._seen
-        if index.editable is not None or index.is_linked:
+        if self._index.editable is not None or self._index.is_linked:
             return None
-        part = recall_key_part(index.outside, built=self._built, lto=self._lto)
+        part = recall_key_part(self._seen.outside, built=self._built, lto=self._lto)
         if part is None:
             from hatch_cuda_kernels.compiler.toolchain import hash_ahead  # off the hit path
 
