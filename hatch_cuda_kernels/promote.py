@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml when they are used
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
-from hatch_cuda_kernels.errors import ManifestError
-from hatch_cuda_kernels.names import match, normalize_name
-from hatch_cuda_kernels.store import ModuleSource
+from hatch_cuda_kernels.errors import InputError, ManifestError
+from hatch_cuda_kernels.names import axes_key, family_key, match, normalize_name
+from hatch_cuda_kernels.store import ModuleSource, find_module
+from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.store import ModuleIndex, StoreReader
+    from hatch_cuda_kernels.store import StoreReader
 
 
 class Miss(NamedTuple):
@@ -40,6 +41,12 @@ class Miss(NamedTuple):
     """How long the compile took."""
     key: str
     """The key of the entry in the disk cache."""
+    instance: str | None = None
+    """The kernel if its module does not list it, so that it was compiled by itself."""
+    family: str = ""
+    """Of a module that the package does not list: what those with other values of the axes are called together."""
+    axes: tuple[tuple[str, str], ...] = ()
+    """These values."""
 
 
 def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
@@ -48,44 +55,54 @@ def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
     An entry belongs to it if its key can be made from the store's source, options and names, or from an image. Raises
     InputError if the sources of an editable install cannot be read.
     """
-    modules = {index.module: index for index in reader.modules()}
-    found = [
-        _miss(reader, modules[entry.module], entry, used)
-        for entry, _, used in cache.entries()
-        if entry.wanted and entry.module in modules
-    ]
+    modules = {index.module for index in reader.modules()}
+    found = [_miss(reader, modules, entry, used) for entry, _, used in cache.entries() if entry.wanted]
     return sorted(miss for miss in found if miss is not None)
 
 
-def _miss(reader: StoreReader, index: ModuleIndex, entry: Entry, used: float) -> Miss | None:
-    lines = reader.find(normalize_name(entry.wanted))
-    listed = any(line.module == index.module for line in lines)
+def _miss(reader: StoreReader, modules: set[str], entry: Entry, used: float) -> Miss | None:
+    module = _module_of(reader, entry) if entry.family else entry.module
+    if module not in modules and module not in reader.unlisted:
+        return None
+    index, lines = reader.module(module), reader.find(normalize_name(entry.wanted), module)
+    instance = None if lines or (module in reader.unlisted and "<" not in entry.wanted) else entry.wanted
+    listed = instance is None and module not in reader.unlisted
     if listed and any(record.arch == entry.arch for record in index.images):
         return None  # prebuilt by now, or compiled from a source edited since an editable install
-    if entry.key not in _keys(ModuleSource(reader, index.module), index, entry, listed=listed):
+    if entry.key not in _keys(reader, module, entry, instance):
         return None
-    covered = any(record.arch.refusal(entry.arch.capability) is None for record in index.images)
     return Miss(
         module=index.module,
         kernel=entry.wanted,
         listed=listed,
         arch=entry.arch,
-        covered=covered,
+        covered=any(record.arch.refusal(entry.arch.capability) is None for record in index.images),
         created=entry.created,
         used=used,
         seconds=entry.seconds,
         key=entry.key,
+        instance=instance,
+        family="" if module in modules else entry.family,
+        axes=() if module in modules else tuple(index.axes.items()),
     )
 
 
-def _keys(source: ModuleSource, index: ModuleIndex, entry: Entry, *, listed: bool) -> list[str]:
-    toolchain = entry.toolchain
+def _module_of(reader: StoreReader, entry: Entry) -> str:
+    """Return the module with an entry's values of axes, which the store may list by now; empty if it can have none."""
+    try:
+        return find_module(reader, entry.family, entry.axes)
+    except InputError:
+        return ""
+
+
+def _keys(reader: StoreReader, module: str, entry: Entry, instance: str | None) -> list[str]:
+    toolchain, source = entry.toolchain, ModuleSource(reader, module)
     if "nvrtc" not in toolchain:
-        inputs = [record for record in index.images if record.kind != "cubin"]
+        inputs = [record for record in reader.module(module).images if record.kind != "cubin"]
         finisher: Finisher = "ptxas" if "ptxas" in toolchain else "nvjitlink"
         return [source.finished_key(record, entry.arch, finisher) for record in inputs]
     compiler = Toolchain(toolchain["nvrtc"], toolchain.get("headers", ""), nvjitlink=toolchain.get("nvjitlink", ""))
-    return [source.job(entry.arch, None if listed else entry.wanted).key("cubin", compiler)]
+    return [source.job(entry.arch, instance).key("cubin", compiler)]
 
 
 class Wanted(NamedTuple):
@@ -96,6 +113,9 @@ class Wanted(NamedTuple):
     """None if the listed architectures suffice."""
     instance: str | None
     """None if the listed names suffice."""
+    family: str = ""
+    """Of a module that is not listed, as of a Miss."""
+    axes: tuple[tuple[str, str], ...] = ()
 
 
 class Promotion(NamedTuple):
@@ -110,11 +130,14 @@ class Promotion(NamedTuple):
 def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
     """Return the changes that make a manifest list what is wanted; writes nothing.
 
-    It extends the matrix if one more value of one axis is enough, and lists any other instance. Raises ManifestError.
+    It extends the matrix if one more value of one axis is enough, and lists any other instance. Of axes in the name of
+    a module, it does so where that adds no combination that is not wanted. Raises ManifestError.
     """
     manifest = kernels_yaml.load_manifest(path)
     draft = _Draft(path, path.read_bytes().decode(), manifest)
-    missing = [want for want in dict.fromkeys(wanted) if not draft.lacks_module(want)]
+    draft.list_combinations({family_key(want.family, dict(want.axes)): want for want in wanted if want.axes})
+    named = [want._replace(module=draft.name_of(want)) for want in dict.fromkeys(wanted)]
+    missing = [want for want in named if want.module and not draft.lacks_module(want)]
     instances = dict.fromkeys((want.module, want.instance) for want in missing if want.instance is not None)
     while any(draft.extend_matrix(module, instance) for module, instance in instances):
         pass  # one more value may bring the next instance within reach
@@ -144,14 +167,67 @@ class _Draft:
             self.refused.append(problem)
         return lacking
 
+    def list_combinations(self, wanted: Mapping[str, Wanted]) -> None:
+        """Make the manifest have modules with these values of axes, by the keys of the modules."""
+        for key, want in wanted.items():
+            if key not in self._combinations():
+                self._list_combination(key, want, wanted)
+
+    def _list_combination(self, key: str, want: Wanted, wanted: Mapping[str, Wanted]) -> None:
+        """Add a value to an axis of a module's name, if that adds only what is wanted, or else list the combination."""
+        alike = axes_key(want.family, dict(want.axes))
+        families = {one.entry: one.unfilled for one in self.manifest.modules if one.unfilled}
+        named = {one.entry for one in self.manifest.modules if axes_key(one.family, dict(one.axes)) == alike}
+        values = ", ".join(f"{axis}: {value}" for axis, value in want.axes)
+        if len(named) != 1:
+            several = f"{' and '.join(map(repr, sorted(named)))} could have it; list it in one of them"
+            reason = several if named else f"{self.path.name} has no module of that name with these axes"
+            self.refused.append(f"{want.family} with {values}: {reason}")
+            return
+        (entry,) = named
+        family, before = families[entry], self._combinations()
+        new = [
+            (axis, value)
+            for axis, value in want.axes
+            if family and normalize_name(value) not in map(normalize_name, family.axes[axis])
+        ]
+
+        def adds_only_wanted() -> bool:
+            added = self._combinations() - before
+            return key in added and {one for one in added if one.startswith(f"{{{want.family};")} <= wanted.keys()
+
+        for axis, value in new if len(new) == 1 else ():
+            path = ("modules", entry, "matrix", axis)
+            if self._append(path, value, after="matrix", only_if=adds_only_wanted) is None:
+                more = count_text(len(self._combinations() - before), "more module")
+                self.changes.append(f"{'.'.join(path)}: {value} ({more})")
+                return
+        after = "exclude" if kernels_yaml.has_key(self.text, ("modules", entry, "exclude")) else "matrix"
+        place = ("modules", entry, "combinations")
+        problem, what = self._append(place, dict(want.axes), after=after), f"{'.'.join(place)}: {{{values}}}"
+        if problem is None:
+            self.changes.append(what)
+        else:
+            self.refused.append(f"{what}: {problem}")
+
+    def name_of(self, want: Wanted) -> str:
+        """Return what the manifest calls a module; empty if it lacks the combination, which has been noted."""
+        key = family_key(want.family, dict(want.axes))
+        alike = (one.name for one in self.manifest.modules if family_key(one.family, dict(one.axes)) == key)
+        return next(alike, "") if want.axes else want.module
+
+    def _combinations(self) -> set[str]:
+        return {family_key(module.family, dict(module.axes)) for module in self.manifest.modules if module.family}
+
     def extend_matrix(self, module: str, instance: str) -> bool:
         """Add a value to an axis so that a pattern gives the instance; return whether that was possible."""
-        if self._has(module, instance) or self._entry(module) != module:
+        entry = self._entry(module)
+        if self._has(module, instance) or "*" in entry:
             return False
         for axis, value in self._extensions(module, instance):
-            count, path = len(self._module(module).instances), ("modules", module, "matrix", axis)
-            if self._append(path, value, after=self._source_key(module)) is None:
-                more = len(self._module(module).instances) - count
+            count, path = self._count(entry), ("modules", entry, "matrix", axis)
+            if self._append(path, value, after=self._source_key(entry)) is None:
+                more = self._count(entry) - count
                 self.changes.append(f"{'.'.join(path)}: {value} ({more} more kernels)")
                 return True
         return False
@@ -161,11 +237,11 @@ class _Draft:
         entry = self._entry(module)
         if self._has(module, instance):
             return
-        if entry != module:
+        if "*" in entry:
             reason = f"the lists of {entry!r} are for all its modules; give it its own source and entry"
             self.refused.append(f"modules.{module}: {instance}: {reason}")
         else:
-            self._list(("modules", module, "instances"), instance, after=self._source_key(module))
+            self._list(("modules", entry, "instances"), instance, after=self._source_key(entry))
 
     def list_arch(self, module: str, arch: SmArch) -> None:
         """Add an architecture to the list that applies to the module."""
@@ -188,6 +264,10 @@ class _Draft:
         """Return the key of an entry that names its source, or sources: it has one of them."""
         return "source" if kernels_yaml.has_key(self.text, ("modules", entry, "source")) else "sources"
 
+    def _count(self, entry: str) -> int:
+        """Return how many instances the modules of an entry have."""
+        return sum(len(module.instances) for module in self.manifest.modules if module.entry == entry)
+
     def _entry(self, module: str) -> str:
         return self._module(module).entry
 
@@ -208,12 +288,23 @@ class _Draft:
             if len(new) == 1:
                 yield new[0]
 
-    def _append(self, path: tuple[str, ...], item: str, *, after: str, default: str = "") -> str | None:
-        """Append an item to a list of the draft, or return why that would not be a valid manifest."""
-        text = kernels_yaml.append_item(self.text, path, item, after=after, default=default)
+    def _append(
+        self,
+        path: tuple[str, ...],
+        item: str | dict[str, str],
+        *,
+        after: str,
+        default: str = "",
+        only_if: Callable[[], bool] = lambda: True,
+    ) -> str | None:
+        """Append an item to a list of the draft, or return why that would not be a valid, or a wanted, manifest."""
+        text, before = kernels_yaml.append_item(self.text, path, item, after=after, default=default), self.manifest
         try:
             self.manifest = kernels_yaml.parse_manifest(text, root=self.path.parent, filename=self.path.name)
         except ManifestError as error:
             return error.problems[0].split(": ", 2)[-1]
+        if not only_if():
+            self.manifest = before
+            return "it would add more"
         self.text = text
         return None

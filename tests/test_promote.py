@@ -251,6 +251,112 @@ def test_a_matrix_grows_by_one_axis_at_a_time(make_project):
     assert stepwise.changes == ("modules.a.matrix.N: 2 (1 more kernels)", "modules.a.matrix.T: int (2 more kernels)")
 
 
+VARIANTS = """\
+schema: 1
+arches: [sm_90]
+modules:
+  # by macros
+  "scale_{T}_{N}":
+    source: scale.cu  # one
+    matrix: {T: [float, double], N: [1, 2], K: [3]}  # usual
+    instances: ["fill<{N}, {K}>"]
+    exclude: [{T: double, N: 2}]  # too slow
+    options: {define: {TYPE: "{T}", COUNT: "{N}"}}
+"""
+COMBINATION = '[{T: "thrust::complex<float>", N: 3}'
+COMBINED = {
+    "one": ([("half", "3")], [("# too slow\n", "# too slow\n    combinations: [{T: half, N: 3}]\n")]),
+    "with one new value": ([("half", "1")], [("# too slow\n", "# too slow\n    combinations: [{T: half, N: 1}]\n")]),
+    "with a value that is asked for with all others": (
+        [("half", "1"), ("half", "2")], [("[float, double]", "[float, double, half]")],
+    ),
+    "that a new value and exclude give": ([("float", "3"), ("double", "3")], [("N: [1, 2]", "N: [1, 2, 3]")]),
+    "in C++": (
+        [("thrust::complex<float>", "3"), ("a, b", "3")],
+        [("# too slow\n", f'# too slow\n    combinations: {COMBINATION}, {{T: "a, b", N: 3}}]\n')],
+    ),
+    "listed by now": ([("float", " 1")], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "edits"), COMBINED.values(), ids=COMBINED.keys())
+def test_combinations_are_listed_and_no_others(values, edits, make_project):
+    """A value comes to an axis only if nothing else comes with it, and no other character changes."""
+    path = make_project(VARIANTS, **{"scale.cu": ""}) / "kernels.yaml"
+    before = {module.name for module in load_manifest(path).modules}
+    wanted = [Wanted("", None, None, "scale", (("T", kind), ("N", number))) for kind, number in values]
+    promotion = promote(path, wanted)
+    expected = VARIANTS
+    for old, new in edits:
+        assert expected.count(old) == 1
+        expected = expected.replace(old, new)
+    assert (promotion.after, promotion.refused) == (expected, ())
+    path.write_text(promotion.after)
+    assert len({module.name for module in load_manifest(path).modules} - before) == (len(wanted) if edits else 0)
+    assert promote(path, wanted).after == promotion.after
+
+
+def test_a_combination_that_no_entry_can_have_is_told(make_project):
+    """One of another package, one that is excluded, and one that two entries could have."""
+    again = VARIANTS[VARIANTS.index('  "scale_') :].replace("scale_{T}_{N}", "scale-{T}-{N}").replace("float, ", "")
+    again = again.replace("double]", "char]").replace("    exclude: [{T: double, N: 2}]  # too slow\n", "")
+    path = make_project(VARIANTS, **{"scale.cu": ""}) / "kernels.yaml"
+    excluded = Wanted("", None, None, "scale", (("T", "double"), ("N", "2")))
+    other = Wanted("", None, None, "other", (("T", "double"),))
+    assert promote(path, [excluded, other]).refused == (
+        "modules.scale_{T}_{N}.combinations: {T: double, N: 2}: exclude leaves it out; remove one of the two",
+        "other with T: double: kernels.yaml has no module of that name with these axes",
+    )
+    path.write_text(VARIANTS + again)
+    asked = Wanted("", None, None, "scale", (("T", "half"), ("N", "2")))
+    assert promote(path, [asked]).refused == (
+        "scale with T: half, N: 2: 'scale-{T}-{N}' and 'scale_{T}_{N}' could have it; list it in one of them",
+    )
+
+
+def test_instances_of_modules_with_axes_are_listed_for_all_of_them(make_project):
+    """By one more value of an axis that is not in the name, or as they are."""
+    path = make_project(VARIANTS, **{"scale.cu": ""}) / "kernels.yaml"
+    new = Wanted("", None, "fill<3, 7>", "scale", (("T", "half"), ("N", "3")))
+    promotion = promote(path, [new, Wanted("scale_float_1", None, "fill<1, 9>"), Wanted("scale_float_2", None, "g<1>")])
+    assert promotion.refused == ()
+    assert promotion.changes == (
+        "modules.scale_{T}_{N}.combinations: {T: half, N: 3}",
+        "modules.scale_{T}_{N}.matrix.K: 7 (4 more kernels)",
+        "modules.scale_{T}_{N}.matrix.K: 9 (4 more kernels)",
+        "modules.scale_{T}_{N}.instances: g<1>",
+    )
+
+
+@pytest.mark.slow
+def test_a_combination_that_was_compiled_is_prebuilt_after_a_promotion(make_project, capsys, monkeypatch, fresh_cache):
+    """With its instances, and for an architecture that the others lack, too."""
+    source = (
+        'extern "C" __global__ void scale(TYPE* x) { *x *= COUNT; }\n'
+        "template <int N, int K> __global__ void fill(TYPE* x) { x[N] = K; }\n"
+    )
+    root = make_project(VARIANTS, **{"scale.cu": source})
+    monkeypatch.chdir(root)
+
+    def package():
+        build_store(load_manifest("kernels.yaml"), root / "out")
+        return open_store(root / "out")
+
+    module = package().module("scale", T="int", N=5)
+    assert module.find_image("scale", arch="sm_90").origin == "jitted"
+    assert module.find_image("fill<5, 8>", arch="sm_75").origin == "jitted"
+    assert package().find_image("fill<1, 9>", arch="sm_90", module="scale_double_1").origin == "jitted"
+    status, out, _ = run(capsys, "--package", "out", "--json")
+    data = json.loads(out)
+    assert (status, [miss.get("axes") for miss in data["misses"]]) == (0, [None, *[{"T": "int", "N": "5"}] * 2])
+    assert "scale_int_5: scale on sm_90: T=int, N=5 not listed" in run(capsys, "--package", "out", "--apply")[2]
+    module = package().module("scale", T="int", N=5)
+    assert module.is_listed
+    assert module.find_image("scale", arch="sm_90").origin == "prebuilt"
+    assert module.find_image("fill<5, 8>", arch="sm_75").origin == "prebuilt"
+    assert run(capsys, "--package", "out")[2].startswith("nothing to add")
+
+
 def test_what_the_manifest_cannot_say_is_refused(make_project):
     """An architecture of another toolkit release and a module of another package are told, and the rest is done."""
     path = make_project('{schema: 1, cuda: "13.0", arches: [sm_90], modules: {a: {source: saxpy.cu}}}') / "kernels.yaml"

@@ -73,7 +73,9 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
         Wanted(
             module=listed_module(miss.module),
             arch=miss.arch if miss.listed or not miss.covered else None,
-            instance=None if miss.listed else miss.kernel,
+            instance=miss.instance,
+            family=miss.family,
+            axes=miss.axes,
         )
         for miss in misses
     ]
@@ -83,7 +85,8 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
 def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> None:
     """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
     for miss in misses:
-        reason = "not prebuilt for it" if miss.listed else "not listed"
+        values = ", ".join(f"{axis}={value}" for axis, value in miss.axes)
+        reason = "not prebuilt for it" if miss.listed else f"{values} not listed" if values else "not listed"
         show_note(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}")
     if not misses:
         show_note(f"nothing to add: no other kernel of {args.package} was compiled on this machine")
@@ -111,5 +114,6 @@ def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
 
 
 def _miss_data(miss: Miss) -> dict[str, Any]:
-    data = miss._asdict() | {"arch": str(miss.arch), "used": utc_text(miss.used)}
-    return {name: value for name, value in data.items() if name != "covered"}
+    data = miss._asdict() | {"arch": str(miss.arch), "used": utc_text(miss.used), "axes": dict(miss.axes)}
+    hidden = {"covered", "instance"} | (set() if miss.axes else {"family", "axes"})
+    return {name: value for name, value in data.items() if name not in hidden}

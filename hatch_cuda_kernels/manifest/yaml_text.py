@@ -337,7 +337,7 @@ def has_key(text: str, path: Iterable[str]) -> bool:
     return _find(_compose(text), path) is not None
 
 
-def append_item(text: str, path: Iterable[str], item: str, *, after: str, default: str = "") -> str:
+def append_item(text: str, path: Iterable[str], item: str | dict[str, str], *, after: str, default: str = "") -> str:
     """Return the text of a valid manifest with one more item in the list at a path of keys.
 
     A single word becomes the list's first item. A missing list is added below the key ``after``, from ``default`` on.
@@ -347,9 +347,9 @@ def append_item(text: str, path: Iterable[str], item: str, *, after: str, defaul
     *above, key = path
     mapping = _find(_compose(text), above)
     assert isinstance(mapping, yaml.MappingNode)  # noqa: S101 - the manifest is valid
-    node, written = _value(mapping, key), _as_scalar(item)
+    node, written = _value(mapping, key), _as_node(item)
     if node is None:
-        items = ", ".join(_as_scalar(part) for part in (default, item) if part)
+        items = ", ".join([*([_as_scalar(default)] if default else []), written])
         name, value = next((name, value) for name, value in mapping.value if name.value == after)
         return mark + _insert(text, mapping, _end(value), f"{key}: [{items}]", name.start_mark.column)
     start, end = node.start_mark.index, node.end_mark.index
@@ -393,6 +393,12 @@ def _end(node: yaml.Node) -> int:
         return _end(last[1] if isinstance(last, tuple) else last)
     end: int = node.end_mark.index
     return end
+
+
+def _as_node(item: str | dict[str, str]) -> str:
+    if isinstance(item, str):
+        return _as_scalar(item)
+    return f"{{{', '.join(f'{key}: {_as_scalar(value)}' for key, value in item.items())}}}"
 
 
 def _as_scalar(item: str) -> str:

@@ -45,17 +45,17 @@ class ModuleFamily(NamedTuple):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ModuleFamily:
         """Read what ``to_json`` wrote, and the shape of details holds. Raises ValueError for axes that do not fit."""
-        named, excluded = {*placeholders(data["entry"])}, (axis for one in data.get("exclude", ()) for axis in one)
-        if named != data["axes"].keys() or not named.issuperset(excluded):
+        named, excluded = placeholders(data["entry"]), data.get("exclude", ())
+        if {*named} != data["axes"].keys() or not {*named}.issuperset(axis for one in excluded for axis in one):
             message = "the family's axes are not those of its entry"
             raise ValueError(message)
         plain = {name: data[name] for name in cls._fields if name in data}
-        for name in ("axes", "matrix"):
-            plain[name] = {axis: (*values,) for axis, values in data.get(name, {}).items()}
+        plain["axes"] = {axis: (*data["axes"][axis],) for axis in named}
+        plain["matrix"] = {axis: (*values,) for axis, values in data.get("matrix", {}).items()}
+        plain["exclude"] = tuple({axis: one[axis] for axis in named if axis in one} for one in excluded)
         rules = tuple(map(LaunchRule.from_json, data.get("launch", ())))
         define = tuple((name, text) for name, text in data.get("define", ()))
-        lists = {"names": (*data["names"],), "exclude": (*data.get("exclude", ()),)}
-        return cls(**plain | lists | {"define": define, "launch": rules})
+        return cls(**plain | {"names": (*data["names"],), "define": define, "launch": rules})
 
     def spelled(self, axes: Mapping[str, str]) -> dict[str, str]:
         """Return values as the manifest spells them, or else in the shortest form, in the order of its axes."""
