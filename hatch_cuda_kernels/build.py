@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
@@ -24,13 +24,15 @@ from hatch_cuda_kernels.terminal import count_text, printable, text_table, wrap
 from hatch_cuda_kernels.threads import DaemonThreads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
 
     from hatch_cuda_kernels.cache import Entry
+    from hatch_cuda_kernels.compiler import SourceReader
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.pool import Progress
+    from hatch_cuda_kernels.plan import PlannedModule
+    from hatch_cuda_kernels.pool import FailedJob, Progress
     from hatch_cuda_kernels.store import BuiltModule
 
 
@@ -101,26 +103,11 @@ def build_store(
     reader = open_reader(manifest)
     plan = make_plan(manifest, reader)
     warnings = [*check_release(manifest), *arch_warnings(plan)]
-    toolchain, cache = find_toolchain(), open_cache()
-    fresh = find_fresh(plan, toolchain, cache)
-    made: Mapping[ImageId, Entry] = {}
-    problems: list[Problem] = []
-    compiled: frozenset[str] = frozenset()
-    while missing := find_missing(plan, fresh := {**fresh, **made}):
-        from hatch_cuda_kernels.pool import compile_missing  # a rebuild needs none of it
-
-        compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
-        learns = partial(learn, plan, reader=reader)
-        done = compile_now(missing, fresh, toolchain, cache, warn=warnings.append, learn=learns)
-        made, compiled = done.entries, compiled | done.compiled
-        if not done.repeats:
-            problems = done.problems
-            break
-        plan = make_plan(manifest, reader)
-        fresh = find_fresh(plan, toolchain, cache)
-    images = {**fresh, **made}
-    modules = tuple(planned.built(images, toolchain) for planned in plan if images.keys() >= {*planned.images})
-    problems += check_built(modules, manifest.promises)
+    done = compile_images(plan, manifest, reader, warnings.append, executor, workers, progress)
+    modules = tuple(
+        one.built(done.images, find_toolchain()) for one in done.plan if done.images.keys() >= {*one.images}
+    )
+    problems = [*done.problems, *check_built(modules, manifest.promises)]
     if problems:
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
     blocks = before.result() if before else None
@@ -133,10 +120,53 @@ def build_store(
         write_stubs(manifest, modules)
     return BuildReport(
         modules=modules,
-        compiled=compiled,
+        compiled=done.compiled,
         warnings=(*warnings, *_log_warnings(modules)),
         seconds=time.perf_counter() - start,
     )
+
+
+class CompiledImages(NamedTuple):
+    """The images of a plan, and what did not compile."""
+
+    plan: Sequence[PlannedModule]
+    """As it was made again where NVRTC refused host code."""
+    images: dict[ImageId, Entry]
+    failures: Sequence[FailedJob] = ()
+    problems: Sequence[Problem] = ()
+    """The failures for a person to read."""
+    compiled: frozenset[str] = frozenset()
+    """Keys of what was compiled now."""
+
+
+def compile_images(
+    plan: Sequence[PlannedModule],
+    manifest: Manifest,
+    reader: SourceReader,
+    warn: Callable[[str], None],
+    executor: Executor | str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> CompiledImages:
+    """Compile what the disk cache lacks of a manifest's plan. Host code that NVRTC refuses is cut, and tried again.
+
+    Raises ToolchainError for a missing or wrong NVRTC here or in a worker.
+    """
+    toolchain, cache = find_toolchain(), open_cache()
+    fresh = find_fresh(plan, toolchain, cache)
+    compiled: frozenset[str] = frozenset()
+    while missing := find_missing(plan, fresh):
+        from hatch_cuda_kernels.pool import compile_missing  # a rebuild needs none of it
+
+        compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
+        learns = partial(learn, plan, reader=reader)
+        done = compile_now(missing, fresh, toolchain, cache, warn=warn, learn=learns)
+        compiled |= done.compiled
+        if not done.repeats:
+            return CompiledImages(plan, {**fresh, **done.entries}, done.failures, done.problems, compiled)
+        plan = make_plan(manifest, reader)
+        fresh = {**find_fresh(plan, toolchain, cache), **done.entries}
+    return CompiledImages(plan, fresh, compiled=compiled)
 
 
 def _editable_place(manifest: Manifest, out: Path) -> dict[str, str]:

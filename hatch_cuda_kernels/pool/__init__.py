@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "compilation": "compile_missing",
+        "compilation": "compile_missing FailedJob",
         "executors": "choose_executor DASK_REQUIREMENT default_workers is_executor uses_dask",
         "missing": "find_fresh find_missing",
         "progress": "open_progress Progress",

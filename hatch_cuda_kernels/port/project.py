@@ -19,7 +19,7 @@ _SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "si
 _TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
 
 
-def list_files(root: Path) -> list[str]:
+def list_files(root: Path, suffixes: tuple[str, ...] = _TEXTS) -> list[str]:
     """Return a project's C++ files, by path; not those in hidden folders, environments and what a build made."""
     found = []
     for folder, folders, names in os.walk(root):
@@ -28,7 +28,7 @@ def list_files(root: Path) -> list[str]:
             folders.clear()
             continue
         beside = "" if (at := os.path.relpath(folder, root).replace(os.sep, "/")) == "." else f"{at}/"
-        found += [f"{beside}{name}" for name in sorted(names) if name.endswith(_TEXTS)]
+        found += [f"{beside}{name}" for name in sorted(names) if name.endswith(suffixes)]
     return found
 
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch, version_text
-from hatch_cuda_kernels.cache import open_cache
+from hatch_cuda_kernels.build import compile_images
 from hatch_cuda_kernels.compiler import Recipe, is_known, lacking_targets, read_recipe
-from hatch_cuda_kernels.compiler.toolchain import build_extra, find_toolchain, release_requirements
+from hatch_cuda_kernels.compiler.toolchain import build_extra, release_requirements
 from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, ManifestError, ToolchainError
 from hatch_cuda_kernels.includes import MARK, Project, read_closure
 from hatch_cuda_kernels.libraries import is_library_header, package_with
 from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
-from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plan import check_release, make_plan, read_sources, requirements
-from hatch_cuda_kernels.pool import compile_missing, find_fresh, find_missing
-from hatch_cuda_kernels.port import flow, list_files, port, stated_options
+from hatch_cuda_kernels.names import fill, placeholders
+from hatch_cuda_kernels.options import NvrtcOptions, options_of, override_options
+from hatch_cuda_kernels.plan import check_release, make_plan, open_reader, read_sources, requirements
+from hatch_cuda_kernels.port import flow, list_files, module_names, port, stated_options
+from hatch_cuda_kernels.scaffold.loaders import Loaders, Variants, matrix_of, read_loaders, variants
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 from hatch_cuda_kernels.terminal import list_text
 
@@ -40,6 +42,8 @@ NO_MODULES: Final = "modules: {}"
 _NO_INSTANCE: Final = (
     "all its kernels are templates ({}), and no launch shows their arguments; list the instances under instances:"
 )
+_TEXT_IN_PYTHON: Final = "a kernel that is text in Python; move the text into a .cu file, and run init again"
+_OF_TESTS: Final = re.compile(r"(^|/)tests?/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
 #: Rounds of reading a source with more folders.
 _MOST_ROUNDS: Final = 10
 
@@ -70,6 +74,11 @@ class _ModuleDraft(NamedTuple):
     templates: tuple[str, ...]
     """The templates without instances, if the source has no other kernel."""
 
+    @property
+    def module(self) -> dict[str, dict[str, Any]]:
+        """What a manifest states."""
+        return {self.name: self.stated}
+
 
 class _Untried(NamedTuple):
     """Why nothing was compiled, and the requirements to compile it."""
@@ -93,9 +102,11 @@ class Survey:
     """By module, what its author has to complete."""
     untried: _Untried | None = None
     """Set if nothing was compiled: the modules follow from the text of their sources."""
+    left_out: dict[str, None] = field(default_factory=dict)
+    """Flags of compiles in Python files, each with the reason."""
 
     def add(self, name: str, draft: _ModuleDraft) -> None:
-        """Add a module."""
+        """Add a module, or those of an entry with axes in its name."""
         self.modules[name], self.open_ends[name] = draft.stated, draft.open_ends
 
     def lines(self) -> Iterator[str]:
@@ -104,10 +115,11 @@ class Survey:
             yield from self.module_lines(name)
         for source, reason in self.unlisted.items():
             yield _unlisted_line(source, reason)
+        yield from (f"  # {one}" for one in self.left_out)
 
     def module_lines(self, name: str) -> Iterator[str]:
         """Yield the lines of one module."""
-        yield f"  {name}:" if self.untried is None else f"  {name}:  # {_MARK}"
+        yield f"  {flow(name)}:" if self.untried is None else f"  {flow(name)}:  # {_MARK}"
         yield from (f"    {key}: {flow(value)}" for key, value in self.modules[name].items())
         yield from (f"    # {one}" for one in self.open_ends.get(name, ()))
 
@@ -119,32 +131,61 @@ def _unlisted_line(source: str, reason: str) -> str:
 def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> Survey:
     """Return the modules of sources, as far as their text shows them. ``files`` are the project's C++ files."""
     found = Survey(untried=_NOT_YET)
-    for source in sources:
-        try:
-            draft = _draft(head.root, source, files)
-            make_plan(head.manifest({"module": draft.stated}))
-        except HatchCudaKernelsError as error:
-            line = str(error).partition("\n")[0]
-            found.unlisted[source] = line.partition(": modules.module.source: ")[2] or line
-        else:
-            if draft.templates:
-                found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
-                continue
-            found.add(_free_name(draft.name, found.modules), draft)
+    loaders = _read_python(head.root, files)
+    found.unlisted.update(dict.fromkeys(loaders.texts, _TEXT_IN_PYTHON))
+    for source in dict.fromkeys((*sources, *(one.source for one in loaders.requests))):
+        for variant in _variants(loaders, source):
+            try:
+                draft = _draft(head.root, source, files, variant)
+                make_plan(head.manifest(draft.module))
+            except HatchCudaKernelsError as error:
+                line = str(error).partition("\n")[0]
+                found.unlisted[source] = line.partition(".source: ")[2] or line
+            else:
+                if draft.templates:
+                    found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
+                    continue
+                found.add(_free_name(draft.name, found.modules), draft)
+                found.left_out.update(dict.fromkeys(variant.left_out if variant else ()))
     return found
 
 
-def _draft(root: Path, source: str, files: Sequence[str]) -> _ModuleDraft:
-    """Return a source's module as its text shows it: folders, options, instances."""
-    options = NvrtcOptions(include=tuple(include_folders(root, source, files)))
+def _read_python(root: Path, files: Sequence[str]) -> Loaders:
+    """Return what the project's Python files, but for its tests, compile at run time."""
+    return read_loaders(root, [path for path in list_files(root, (".py",)) if not _OF_TESTS.search(path)], files)
+
+
+def _variants(loaders: Loaders, source: str) -> list[Variants | None]:
+    stem = next(module_names([source]))
+    return [*variants([one for one in loaders.requests if one.source == source], stem)] or [None]
+
+
+def _draft(root: Path, source: str, files: Sequence[str], variant: Variants | None = None) -> _ModuleDraft:
+    """Return a source's module as its text shows it: folders, options, instances; and as Python files compile it."""
+    given = variant.stated if variant else {}
+    options = options_of(_first_values(variant)) if variant else NvrtcOptions()
+    include = include_folders(root, source, files)
+    options = override_options(options, include=tuple(include))
     ported = port(root, [source], options)
     module = ported.modules[0]
-    merged = stated_options(options) | module.stated.get("options", {})
+    merged = stated_options(options) | module.stated.get("options", {}) | given.get("options", {})
     sources = read_recipe(Recipe(module="module", sources=(source,), options=options), root, clocks=True)
-    stated = module.stated | ({"options": merged} if merged else {})
+    stated = module.stated | given | ({"options": merged} if merged else {})
     templates = tuple(f"{one.name}<{', '.join(one.parameters)}>" for one in ported.templates)
     lone = "instances" not in stated and len(sources.declared.kernels) <= len(templates)
-    return _ModuleDraft(module.name, stated, module.open_ends, templates if lone else ())
+    ends = (*variant.guesses, *module.open_ends) if variant else module.open_ends
+    return _ModuleDraft(variant.name if variant else module.name, stated, ends, templates if lone else ())
+
+
+def _first_values(variant: Variants) -> dict[str, Any]:
+    """Return the options of the first of an entry's modules."""
+    values = variant.combinations[0] if variant.combinations else {}
+    define = variant.options.get("define", {})
+    filled = {
+        name: value and fill(value, {axis: f"{{{axis}}}" for axis in placeholders(value)} | values)
+        for name, value in define.items()
+    }
+    return variant.options | {"define": filled}
 
 
 def include_folders(root: Path, source: str, files: Sequence[str], known: Sequence[str] = ()) -> list[str]:
@@ -190,13 +231,16 @@ def _free_name(name: str, taken: Mapping[str, object]) -> str:
 #: Rounds of compiles for other targets: the first error of a module is the first architecture's.
 _MOST_TARGETS: Final = 3
 _NO_KERNEL: Final = "no kernel is left in it"
+_NOT_ALL: Final = "other combinations are left out: {}"
 
 
 class _Fault(NamedTuple):
-    """Why a module does not compile."""
+    """Why a module does not compile, or why some of an entry's do not."""
 
     reason: str
     log: str = ""
+    kept: tuple[dict[str, str], ...] = ()
+    """The combinations of axes that compile."""
 
 
 def try_modules(head: ManifestHead, found: Survey) -> Survey:
@@ -210,22 +254,30 @@ def try_modules(head: ManifestHead, found: Survey) -> Survey:
         refused = _find_refusals(head, modules)
     except ToolchainError as error:
         return replace(found, untried=_Untried(error.message, tuple(requirements(manifest))))
-    ends = found.open_ends
+    ends, partly = found.open_ends, {name: fault for name, fault in refused.items() if fault.kept}
     unlisted = {
-        modules[name]["source"]: "; ".join([reason, *(ends[name] if reason == _NO_KERNEL else ())])
-        for name, reason in refused.items()
+        modules[name]["source"]: "; ".join([fault.reason, *(ends[name] if fault.reason == _NO_KERNEL else ())])
+        for name, fault in refused.items()
+        if not fault.kept
     }
-    kept = {name: stated for name, stated in modules.items() if name not in refused}
-    return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None)
+    kept = {name: stated for name, stated in modules.items() if name in partly or name not in refused}
+    told = {name: (*ends[name], _NOT_ALL.format(fault.reason)) for name, fault in partly.items()}
+    return replace(found, modules=kept, unlisted=found.unlisted | unlisted, untried=None, open_ends=ends | told)
 
 
-def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Compile modules, remove refused instances, and add the sources that define missing symbols.
+def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> dict[str, _Fault]:
+    """Compile modules, remove refused instances and combinations, and add the sources that define missing symbols.
 
     A source whose instructions only an architecture-specific target has is compiled for that target. Returns the
-    modules that still fail, with the reason.
+    modules that still fail, and those of which only some combinations of axes are kept.
     """
     failed = _compile_manifest(head.manifest(modules))
+    partly = {name: fault for name, fault in failed.items() if fault.kept}
+    for name, fault in partly.items():
+        plain, axes = modules[name], modules[name]["matrix"]
+        rows = sorted(fault.kept, key=lambda one: [axes[axis].index(value) for axis, value in one.items()])  # noqa: B023
+        modules[name] = {key: value for key, value in plain.items() if key != "exclude"} | matrix_of(rows)
+    failed = {name: fault for name, fault in failed.items() if not fault.kept}
     for _ in range(_MOST_TARGETS):
         lacking = [name for name, fault in failed.items() if _retarget(head, modules[name], fault.log)]
         if not lacking:
@@ -236,7 +288,7 @@ def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> di
         modules[name] = _complete(head, modules[name])
     if failed:
         failed = _compile_manifest(head.manifest({name: modules[name] for name in failed}))
-    return {name: fault.reason for name, fault in failed.items()}
+    return failed | partly
 
 
 def _retarget(head: ManifestHead, stated: dict[str, Any], log: str) -> bool:
@@ -268,22 +320,21 @@ def _complete(head: ManifestHead, stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compile_manifest(manifest: Manifest) -> dict[str, _Fault]:
-    """Compile a manifest's modules into the disk cache, and return those that fail. Raises ToolchainError."""
-    plan = make_plan(manifest)
-    toolchain, cache = find_toolchain(), open_cache()
-    fresh = find_fresh(plan, toolchain, cache)
-    quietly: dict[str, Any] = {"executor": None, "workers": None, "progress": None, "warn": lambda _: None}
-    made = compile_missing(find_missing(plan, fresh), fresh, toolchain, cache, **quietly)
-    entries = fresh | made.entries
-    faults = {failure.job.module: _fault(failure.error) for failure in reversed(made.failures)}
-    failed = {}
-    for planned in plan:
-        name = planned.module.name
-        if not entries.keys() >= {*planned.images}:
-            failed[name] = faults.get(name, _Fault("it does not compile"))
-        elif not any(entries[image].kernels for image in planned.images):
-            failed[name] = _Fault(_NO_KERNEL)
-    return failed
+    """Compile a manifest's modules into the disk cache, and return the entries that fail. Raises ToolchainError."""
+    reader = open_reader(manifest)
+    done = compile_images(make_plan(manifest, reader), manifest, reader, lambda _: None)
+    faults = {failure.job.module: _fault(failure.error) for failure in reversed(done.failures)}
+    failed: dict[str, _Fault] = {}
+    kept: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for planned in done.plan:
+        name, entry = planned.module.name, planned.module.entry
+        if not done.images.keys() >= {*planned.images}:
+            failed.setdefault(entry, faults.get(name, _Fault("it does not compile")))
+        elif not any(done.images[image].kernels for image in planned.images):
+            failed.setdefault(entry, _Fault(_NO_KERNEL))
+        else:
+            kept[entry].append(dict(planned.module.axes))
+    return {entry: fault._replace(kept=tuple(filter(None, kept[entry]))) for entry, fault in failed.items()}
 
 
 def _fault(error: Exception) -> _Fault:
@@ -298,7 +349,7 @@ def _fault(error: Exception) -> _Fault:
     return _Fault("; ".join([": ".join([*names, first]), *fixes]), error.log)
 
 
-_MARKED: Final = re.compile(rf"  (?P<name>\w+):  # {_MARK}")
+_MARKED: Final = re.compile(rf"  (?P<name>\w+|\"[^\"]*\"):  # {_MARK}")
 
 
 def _retry_marked(path: Path) -> tuple[str, Survey]:
@@ -313,7 +364,7 @@ def _retry_marked(path: Path) -> tuple[str, Survey]:
     if not blocks:
         return text, Survey()
     manifest = load_manifest(path)
-    modules = {module.name: module for module in manifest.modules if module.name in blocks}
+    modules = {module.entry: module for module in reversed(manifest.modules) if module.entry in blocks}
     try:
         check_release(manifest)
         before = {name: lines[blocks[name]] for name in modules}
@@ -323,8 +374,8 @@ def _retry_marked(path: Path) -> tuple[str, Survey]:
         return text, Survey({name: {"source": one.sources[0]} for name, one in modules.items()}, untried=untried)
     for name in sorted(modules, key=lambda one: -blocks[one].start):  # from the end, so that the places stay
         lines[blocks[name]] = after[name]
-    unlisted = {name for name, changed in after.items() if not changed[0].startswith(f"  {name}:")}
-    if {module.name for module in manifest.modules} == unlisted:
+    unlisted = {name for name, changed in after.items() if not changed[0].startswith(f"  {flow(name)}:")}
+    if {module.entry for module in manifest.modules} == unlisted:
         lines = [NO_MODULES if line == "modules:" else line for line in lines]
     return _newline(text).join([*lines, ""]), found
 
@@ -335,9 +386,12 @@ def _retry_modules(
     """Return the new lines of each module, and the results. Raises ToolchainError."""
     files = list_files(manifest.root)
     plain = Survey(untried=_NOT_YET)
+    loaders = _read_python(manifest.root, files)
     for name, module in modules.items():
-        plain.add(name, _draft(manifest.root, module.sources[0], files))
-        if has_options or [*plain.module_lines(name)] != [*before[name]]:
+        of_name = [one for one in _variants(loaders, module.sources[0]) if one is None or one.name == name]
+        for variant in of_name[:1]:
+            plain.add(name, _draft(manifest.root, module.sources[0], files, variant))
+        if of_name and (has_options or [*plain.module_lines(name)] != [*before[name]]):
             del plain.modules[name]
     arches = dict.fromkeys(str(arch) for name in plain.modules for arch in modules[name].arches)
     keys = {"schema": 1, "cuda": version_text(manifest.release), "arches": [*arches]}
@@ -347,10 +401,11 @@ def _retry_modules(
         source = modules[name].sources[0]
         lines[name] = [_unlisted_line(source, found.unlisted[source])]
     edited = {name: module for name, module in modules.items() if name not in plain.modules}
-    faults = _compile_manifest(replace(manifest, modules=tuple(edited.values()))) if edited else {}
+    every = tuple(module for module in manifest.modules if module.entry in edited)
+    faults = _compile_manifest(replace(manifest, modules=every)) if edited else {}
     for name in edited:
         comment = f"  # it does not compile: {faults[name].reason}" if name in faults else ""
-        lines[name] = [f"  {name}:{comment}", *before[name][1:]]
+        lines[name] = [f"  {flow(name)}:{comment}", *before[name][1:]]
     return lines, found
 
 
@@ -361,7 +416,7 @@ def _blocks(lines: Sequence[str]) -> dict[str, slice]:
         head = _MARKED.fullmatch(line)
         if head is not None:
             below = takewhile(lambda one: one.startswith("   "), lines[number + 1 :])
-            found[head["name"]] = slice(number, number + 1 + sum(1 for _ in below))
+            found[head["name"].strip('"')] = slice(number, number + 1 + sum(1 for _ in below))
     return found
 
 
@@ -455,6 +510,7 @@ def _notes_and_requirements(found: Survey, text: str) -> tuple[tuple[str, ...], 
 
 def _notes(found: Survey) -> Iterator[str]:
     yield from (f"{source} is not in the manifest: {reason}" for source, reason in found.unlisted.items())
+    yield from found.left_out
     for name, stated in found.modules.items():
         ends = found.open_ends.get(name, ())
         more = f"; the manifest has {len(ends) - 1} more of this kind" if len(ends) > 1 else ""
