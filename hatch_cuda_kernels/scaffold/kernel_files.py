@@ -17,8 +17,8 @@ from hatch_cuda_kernels.compiler import Recipe, is_known, lacking_targets, read_
 from hatch_cuda_kernels.compiler.toolchain import build_extra, release_requirements
 from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, ManifestError, ToolchainError
-from hatch_cuda_kernels.includes import MARK, Project, read_closure
-from hatch_cuda_kernels.libraries import is_library_header, package_with
+from hatch_cuda_kernels.includes import MARK, Project, package_of, read_closure
+from hatch_cuda_kernels.libraries import is_library_header, package_distribution, package_with
 from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
 from hatch_cuda_kernels.names import fill, placeholders
 from hatch_cuda_kernels.options import NvrtcOptions, options_of, override_options
@@ -140,7 +140,7 @@ def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> 
                 make_plan(head.manifest(draft.module))
             except HatchCudaKernelsError as error:
                 line = str(error).partition("\n")[0]
-                found.unlisted[source] = line.partition(".source: ")[2] or line
+                found.unlisted[source] = re.sub(r"^kernels\.yaml:\S+ modules\.\S+: ", "", line)
             else:
                 if draft.templates:
                     found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
@@ -275,7 +275,7 @@ def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> di
     partly = {name: fault for name, fault in failed.items() if fault.kept}
     for name, fault in partly.items():
         plain, axes = modules[name], modules[name]["matrix"]
-        rows = sorted(fault.kept, key=lambda one: [axes[axis].index(value) for axis, value in one.items()])  # noqa: B023
+        rows = sorted(fault.kept, key=lambda one: [axes[axis].index(value) for axis, value in one.items()])
         modules[name] = {key: value for key, value in plain.items() if key != "exclude"} | matrix_of(rows)
     failed = {name: fault for name, fault in failed.items() if not fault.kept}
     for _ in range(_MOST_TARGETS):
@@ -595,6 +595,16 @@ def build_requirements(manifest: Path, text: str) -> tuple[list[str], str]:
         release = stated_release(manifest)
         return release_requirements(release), build_extra(release[0])
     return requirements(found), build_extra(found.release[0])
+
+
+def header_packages(manifest: Path, text: str) -> list[str]:
+    """Return the distributions of the packages whose headers a manifest includes; ``text`` is as above."""
+    try:
+        found = _read_manifest(manifest, text)
+    except ManifestError:  # `check` will say what is wrong
+        return []
+    packages = (package_of(folder) for module in found.modules for folder in module.options.include)
+    return [package_distribution(one.removeprefix(MARK)) for one in dict.fromkeys(filter(None, packages))]
 
 
 def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.scaffold.python_text import (
     UNKNOWN,
     Found,
-    Project,
-    Scope,
+    PythonFiles,
+    PythonScope,
     Text,
     key_of,
     merge,
@@ -38,7 +38,7 @@ _DEEPEST: Final = 2
 _MOST: Final = 4096
 
 
-class Macro(NamedTuple):
+class StatedMacro(NamedTuple):
     """A macro with one of its values; None defines the bare name."""
 
     name: str
@@ -52,13 +52,13 @@ class Macro(NamedTuple):
         return self.value is not None and self.name.isidentifier()
 
 
-class Request(NamedTuple):
+class PythonCompile(NamedTuple):
     """A compile that a project asks for."""
 
     source: str
-    chosen: tuple[Macro, ...]
+    chosen: tuple[StatedMacro, ...]
     """The macros that a call chooses, or that have several values."""
-    fixed: tuple[Macro, ...]
+    fixed: tuple[StatedMacro, ...]
     flags: tuple[str, ...]
     names: tuple[str, ...]
     """Name expressions."""
@@ -68,7 +68,7 @@ class Request(NamedTuple):
 class Loaders(NamedTuple):
     """All that Python files compile: sources, and, as places, kernels that are text in Python."""
 
-    requests: list[Request]
+    requests: list[PythonCompile]
     texts: list[str]
 
 
@@ -79,7 +79,7 @@ def read_loaders(root: Path, paths: Iterable[str], sources: Sequence[str]) -> Lo
         with suppress(OSError):
             texts[path] = (root / path).read_bytes()
     if any(name.encode() in text for text in texts.values() for name in _COMPILERS):
-        project = Project(texts)
+        project = PythonFiles(texts)
         for call in project.calls_of(_COMPILERS):
             for request in _requests(project, call, sources, found.texts):
                 if request not in found.requests:
@@ -87,7 +87,9 @@ def read_loaders(root: Path, paths: Iterable[str], sources: Sequence[str]) -> Lo
     return found
 
 
-def _requests(project: Project, compiled: Found, sources: Sequence[str], texts: list[str]) -> Iterator[Request]:
+def _requests(
+    project: PythonFiles, compiled: Found, sources: Sequence[str], texts: list[str]
+) -> Iterator[PythonCompile]:
     """Yield what a call compiles: what each call of the function around it asks for."""
     node, function = compiled.node, compiled.scope.node
     assert isinstance(node, ast.Call)  # noqa: S101 - it is one of the calls
@@ -103,7 +105,7 @@ def _requests(project: Project, compiled: Found, sources: Sequence[str], texts: 
             texts.append(compiled.place)
         for file, (chosen, fixed) in product(files, facts.macros(flags)):
             kept = tuple(flag for flag in flags if not flag.startswith(("-D", "-I")))
-            yield Request(file, chosen, fixed, kept, tuple(names), name_of(node) in _OF_CUPY)
+            yield PythonCompile(file, chosen, fixed, kept, tuple(names), name_of(node) in _OF_CUPY)
 
 
 def _files(text: str, sources: Iterable[str]) -> list[str]:
@@ -113,7 +115,7 @@ def _files(text: str, sources: Iterable[str]) -> list[str]:
     return fitting if len(fitting) == 1 else [path for path in fitting if path == end]
 
 
-def _listed(scope: Scope, node: ast.expr | None, within: tuple[object, ...] = ()) -> Iterator[str]:
+def _listed(scope: PythonScope, node: ast.expr | None, within: tuple[object, ...] = ()) -> Iterator[str]:
     """Yield the texts in a list that are known, with what is added to it elsewhere."""
     if node is None or (scope.place, ast.dump(node)) in within:
         return
@@ -135,7 +137,7 @@ def _listed(scope: Scope, node: ast.expr | None, within: tuple[object, ...] = ()
         yield from _listed(one.scope, one.node, within)
 
 
-class _Value(NamedTuple):
+class _MacroValue(NamedTuple):
     """What a macro may be: a text, None for a bare name; or not defined."""
 
     text: str | None
@@ -151,15 +153,15 @@ class _Value(NamedTuple):
 class _Facts:
     """What a function, with the functions that it calls, says of the text that it compiles: its files and macros."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: PythonScope) -> None:
         self.paths: list[Text] = []
-        self._chosen: Final[dict[str, dict[_Value, None]]] = defaultdict(dict)
+        self._chosen: Final[dict[str, dict[_MacroValue, None]]] = defaultdict(dict)
         """Values of the macros that a call passes, or that text is replaced by."""
-        self._defined: Final[dict[str, dict[_Value, None]]] = defaultdict(dict)
+        self._defined: Final[dict[str, dict[_MacroValue, None]]] = defaultdict(dict)
         """Of those in lines with ``#define``."""
         self._read(scope, ())
 
-    def _read(self, scope: Scope, within: tuple[str, ...]) -> None:
+    def _read(self, scope: PythonScope, within: tuple[str, ...]) -> None:
         for text in (one._replace(scope=scope) for one in scope.said.texts):
             if _spells_macro(text):
                 self._define(text)
@@ -170,7 +172,7 @@ class _Facts:
         for call in scope.said.calls:
             self._read_call(scope, call, (*within, scope.place))
 
-    def _read_call(self, scope: Scope, call: ast.Call, within: tuple[str, ...]) -> None:
+    def _read_call(self, scope: PythonScope, call: ast.Call, within: tuple[str, ...]) -> None:
         match call:
             case ast.Call(func=ast.Name(id="open"), args=[path, *_]):
                 self.paths += scope.texts_of(path)
@@ -191,7 +193,7 @@ class _Facts:
             for line in text.text.splitlines() if choices is not None else ():
                 found = _MACRO.fullmatch(line.strip())
                 if found is not None:
-                    value = _Value(found[2] or None, choices or frozenset(), f"unknown at {spelled.place}")
+                    value = _MacroValue(found[2] or None, choices or frozenset(), f"unknown at {spelled.place}")
                     self._defined[found[1]][value] = None
 
     def _note(self, name: str, value: Found) -> None:
@@ -201,30 +203,30 @@ class _Facts:
         for text in value.scope.texts_of(value.node):
             choices = merge(text.choices, value.choices)
             if choices is not None:
-                self._chosen[name][_Value(None if constants == [None] else text.text, choices, told)] = None
+                self._chosen[name][_MacroValue(None if constants == [None] else text.text, choices, told)] = None
 
-    def _choose(self, scope: Scope, iterated: ast.expr) -> None:
+    def _choose(self, scope: PythonScope, iterated: ast.expr) -> None:
         """Note the macros of a mapping that is iterated over. One that is added under a condition may be missing."""
         while isinstance(iterated, ast.Call) and (inner := passed_on(iterated)) is not None:
             iterated = inner
         for name, value in _pairs(Found(iterated, scope)):
             self._note(name, value)
             for condition, branch in value.choices:
-                missing = _Value(None, frozenset({(condition, 1 - branch)}), is_defined=False)
+                missing = _MacroValue(None, frozenset({(condition, 1 - branch)}), is_defined=False)
                 self._chosen[name][missing] = None
 
-    def macros(self, flags: Iterable[str]) -> list[tuple[tuple[Macro, ...], tuple[Macro, ...]]]:
+    def macros(self, flags: Iterable[str]) -> list[tuple[tuple[StatedMacro, ...], tuple[StatedMacro, ...]]]:
         """Return the macros that are chosen together, each time with those that are always the same."""
         every = {name: [*values] for name, values in (self._defined | self._chosen).items()}
         for flag in (one[2:].strip() for one in flags if one.startswith("-D")):
             name, has_value, value = flag.partition("=")
-            every.setdefault(name, []).append(_Value(value if has_value else None, frozenset()))
+            every.setdefault(name, []).append(_MacroValue(value if has_value else None, frozenset()))
         known = {name: [one for one in values if not one.is_unknown] or values for name, values in every.items()}
         is_fixed = {
             name: name not in self._chosen and len(values) == 1 and not values[0].is_unknown
             for name, values in known.items()
         }
-        fixed = tuple(Macro(name, values[0].text) for name, values in known.items() if is_fixed[name])
+        fixed = tuple(StatedMacro(name, values[0].text) for name, values in known.items() if is_fixed[name])
         return [(one, fixed) for one in _products({name: known[name] for name in known if not is_fixed[name]})]
 
 
@@ -262,12 +264,12 @@ def _pairs(mapping: Found, within: tuple[object, ...] = ()) -> Iterator[tuple[st
         yield from _pairs(passed, (*within, key))
 
 
-def _products(axes: Mapping[str, Sequence[_Value]]) -> list[tuple[Macro, ...]]:
+def _products(axes: Mapping[str, Sequence[_MacroValue]]) -> list[tuple[StatedMacro, ...]]:
     """Return the combinations of macros' values that the same choices allow."""
-    found: list[tuple[tuple[Macro, ...], Choices]] = [((), frozenset())]
+    found: list[tuple[tuple[StatedMacro, ...], Choices]] = [((), frozenset())]
     for name, values in axes.items():
         found = [
-            ((*macros, *([Macro(name, one.text, one.told * one.is_unknown)] * one.is_defined)), choices)
+            ((*macros, *([StatedMacro(name, one.text, one.told * one.is_unknown)] * one.is_defined)), choices)
             for macros, known in found
             for one in values
             if (choices := merge(known, one.choices)) is not None
@@ -316,9 +318,9 @@ class Variants(NamedTuple):
         return {key: value for key, value in found.items() if value}
 
 
-def variants(requests: Sequence[Request], stem: str) -> Iterator[Variants]:
+def variants(requests: Sequence[PythonCompile], stem: str) -> Iterator[Variants]:
     """Yield what a manifest states of one source. Where CuPy and others compile it, CuPy's requests count."""
-    groups: dict[object, list[Request]] = defaultdict(list)
+    groups: dict[object, list[PythonCompile]] = defaultdict(list)
     for one in [one for one in requests if one.is_cupy] or requests:
         parts = frozenset(macro.name if macro.is_axis else macro for macro in one.chosen)
         groups[parts, one.fixed, one.flags].append(one)
@@ -330,7 +332,7 @@ def variants(requests: Sequence[Request], stem: str) -> Iterator[Variants]:
         yield found
 
 
-def _variants(group: Sequence[Request], stem: str) -> Variants:
+def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
     first = group[0]
     axes = [macro.name for macro in first.chosen if macro.is_axis]
     bare = [macro.name for macro in first.chosen if macro.value is None]
@@ -352,7 +354,7 @@ def _variants(group: Sequence[Request], stem: str) -> Variants:
     )
 
 
-def _guess(macro: Macro) -> str:
+def _guess(macro: StatedMacro) -> str:
     return "float" if macro.name.upper().endswith(("TYPE", "_T")) else "1"
 
 

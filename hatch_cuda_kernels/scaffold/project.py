@@ -29,6 +29,7 @@ from hatch_cuda_kernels.plan import check_release, requirements
 from hatch_cuda_kernels.scaffold.kernel_files import (
     NO_MODULES,
     build_requirements,
+    header_packages,
     kernel_files,
     kernel_patterns,
     manifest_of_sources,
@@ -95,8 +96,8 @@ def _new(root: Path, name: str | None) -> Scaffold:
         )
     folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
     release = release_requirements(stated_release(root / MANIFEST_FILE), finishers=("nvjitlink",))
-    tools = "\n".join(f'  "{one}",' for one in release if "bindings" not in one)
-    words = {"FOLDER": folder, "PACKAGE": package, "NAME": project, "OWN_JIT": own("jit"), "RELEASE": tools}
+    lines = "\n".join(f'  "{one}",' for one in release if "bindings" not in one)
+    words = {"FOLDER": folder, "PACKAGE": package, "NAME": project, "OWN_JIT": own("jit"), "RELEASE": lines}
     files = dict(NEW_PROJECT)
     notes: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
@@ -106,7 +107,8 @@ def _new(root: Path, name: str | None) -> Scaffold:
     files[CI_FILE] = ci_text(files)
     texts = {fill_template(path, words): fill_template(text, words) for path, text in files.items()}
     watched = kernel_patterns(root, root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
-    edited = add_package(texts["pyproject.toml"], extra="build", table=True, cache_keys=watched)
+    tools = header_packages(root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
+    edited = add_package(texts["pyproject.toml"], extra="build", tools=tools, table=True, cache_keys=watched)
     created, kept = write_missing(root, {**texts, "pyproject.toml": edited.text})
     return Scaffold(created, (), kept, notes, (), next_commands(root / MANIFEST_FILE, untried, done=False))
 
@@ -124,7 +126,9 @@ def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> S
     kernels = kernel_files(root, manifest, lambda: find_package(root, package if isinstance(package, str) else None))
     files, name = dict(kernels.files), manifest.relative_to(root).as_posix()
     watched = kernel_patterns(root, manifest, files.get(name) or kernels.changed)
-    edited = add_package(text, extra=build_extra(stated_release(manifest)[0]), table=hook is None, cache_keys=watched)
+    tools = header_packages(manifest, files.get(name) or kernels.changed)
+    extra = build_extra(stated_release(manifest)[0])
+    edited = add_package(text, extra=extra, tools=tools, table=hook is None, cache_keys=watched)
     changed = (*(() if text == before else ("pyproject.toml: [build-system]",)), *edited.changes)
     if files and not (root / CI_FILE).parent.exists():
         files[CI_FILE] = ci_text(files)
@@ -268,6 +272,7 @@ def join_other(root: Path, text: str, backend: str, find_package: FindPackage) -
     patterns = kernel_patterns(root, manifest, drafted)
     if builds:
         tools, extra = build_requirements(manifest, drafted)
+        tools += header_packages(manifest, drafted)
         keys = (*asked.get("watched", ()), *patterns)
         package = _unnamed_package(root, data, folder) if templates else ""
         edited = add_package(text, extra=extra, tools=tools, cache_keys=keys, package=package)

@@ -50,7 +50,7 @@ class Found(NamedTuple):
     """An expression, with where its names are to be looked up, and the choices that lead to it."""
 
     node: ast.expr
-    scope: Scope
+    scope: PythonScope
     choices: Choices = frozenset()
 
     @property
@@ -87,11 +87,11 @@ def passed_on(call: ast.Call) -> ast.expr | None:
     return call.args[0] if call.args else owner
 
 
-class Project:
+class PythonFiles:
     """The functions and calls of all files, by name."""
 
     def __init__(self, texts: Mapping[str, bytes]) -> None:
-        self._functions: Final[dict[str, list[Scope]]] = defaultdict(list)
+        self._functions: Final[dict[str, list[PythonScope]]] = defaultdict(list)
         self._calls: Final[dict[str, list[Found]]] = defaultdict(list)
         self.keywords: Final[dict[str, list[Found]]] = defaultdict(list)
         """The constants that calls pass by keyword."""
@@ -100,13 +100,13 @@ class Project:
         for path, text in texts.items():
             with suppress(SyntaxError, ValueError, RecursionError), catch_warnings(action="ignore"):
                 tree = ast.parse(text)
-                self._walk(tree, Scope(self, tree, path, None), frozenset())
+                self._walk(tree, PythonScope(self, tree, path, None), frozenset())
 
-    def _walk(self, node: ast.AST, scope: Scope, branches: Choices) -> None:
+    def _walk(self, node: ast.AST, scope: PythonScope, branches: Choices) -> None:
         for child in ast.iter_child_nodes(node):
             inner, within = scope, branches
             if isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
-                inner, within = Scope(self, child, scope.path, scope), frozenset()
+                inner, within = PythonScope(self, child, scope.path, scope), frozenset()
                 if not isinstance(child, ast.ClassDef):
                     self._functions[child.name].append(inner)
             elif isinstance(child, ast.Call):
@@ -123,7 +123,7 @@ class Project:
         """Return the calls of functions of some names."""
         return [call for name in names for call in self._calls.get(name, ())]
 
-    def callees(self, call: ast.Call, caller: Scope) -> list[Scope]:
+    def callees(self, call: ast.Call, caller: PythonScope) -> list[PythonScope]:
         """Return the functions that a call may mean, with its arguments."""
         found = self._functions.get(name_of(call), [])
         own = [one for one in found if one.path == caller.path]
@@ -147,10 +147,10 @@ class _Said(NamedTuple):
     parts: set[ast.AST]
 
 
-class Scope:
+class PythonScope:
     """A file, a class, or a function with the arguments of one call."""
 
-    def __init__(self, project: Project, node: ast.AST, path: str, outer: Scope | None) -> None:
+    def __init__(self, project: PythonFiles, node: ast.AST, path: str, outer: PythonScope | None) -> None:
         self.project: Final = project
         self.node: Final = node
         self.path: Final = path
@@ -196,15 +196,15 @@ class Scope:
 
     def _holder(self, target: ast.expr) -> _Said:
         """Return what the class says for an attribute of ``self``, else what this scope does."""
-        scope: Scope | None = self
+        scope: PythonScope | None = self
         while isinstance(target, ast.Attribute) and scope is not None and not isinstance(scope.node, ast.ClassDef):
             scope = scope.outer
         return (scope or self).said
 
-    def bind(self, call: ast.Call, caller: Scope) -> Scope:
+    def bind(self, call: ast.Call, caller: PythonScope) -> PythonScope:
         """Return the function's scope with the arguments of a call."""
         parameters = [one.arg for one in self._parameters() if one.arg not in {"self", "cls"}]
-        scope = Scope(self.project, self.node, self.path, self.outer)
+        scope = PythonScope(self.project, self.node, self.path, self.outer)
         scope.said = self.said
         scope.bound = {name: Found(value, caller) for name, value in zip(parameters, call.args, strict=False)}
         scope.bound |= {one.arg: Found(one.value, caller) for one in call.keywords if one.arg}
@@ -216,7 +216,7 @@ class Scope:
 
     def look_up(self, key: str) -> list[Found]:
         """Return what a name may stand for: what is assigned to it, or passed for it."""
-        scope: Scope | None = self
+        scope: PythonScope | None = self
         found: list[Found] = []
         while scope is not None and not found:
             if not isinstance(scope.node, ast.ClassDef) or key.startswith("self."):

@@ -179,3 +179,21 @@ def test_the_setuptools_example_has_the_files_shown():
     """What the page says that an sdist needs is what the example project has."""
     (text,) = (b.text for b in blocks_of(DOCS / "howto/other-build-systems.md") if b.title == "MANIFEST.in")
     assert text == (ROOT / "examples/setuptools_project/MANIFEST.in").read_text()
+
+
+@pytest.mark.slow
+def test_init_drafts_what_the_page_on_substitutions_shows(tmp_path, monkeypatch, capsys):
+    """The module of its files, as its first block of YAML has it."""
+    (page,) = (page for page in PAGES if page.name == "from-cupy-substitutions.md")
+    found = blocks_of(page)
+    files = {block.title: block.text for block in found if block.title and block.title.startswith("kernels/")}
+    before = next(block.text for block in found if block.mark == "shown")
+    pyproject = (
+        '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n[project]\nname = "mylib"\n'
+    )
+    for name, text in (files | {"mylib/__init__.py": before, "pyproject.toml": f'{pyproject}version = "1"\n'}).items():
+        write(tmp_path / name, text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0, capsys.readouterr()
+    drafted = next(block.text for block in found if block.text.startswith("modules:"))
+    assert (tmp_path / "kernels.yaml").read_text().endswith(drafted)

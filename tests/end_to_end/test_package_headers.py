@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import tomllib
 import zipfile
 
 import pytest
@@ -320,3 +321,4 @@ def test_init_names_an_installed_package_that_is_known(make_project, tmp_path, m
     [module] = load_manifest(root / "kernels.yaml").modules
     assert module.options.include == ("@cupy/_core/include",)
     assert "include: [{package: cupy, folder: _core/include}]" in (root / "kernels.yaml").read_text()
+    assert "cupy-cuda13x" in tomllib.loads((root / "pyproject.toml").read_text())["build-system"]["requires"]

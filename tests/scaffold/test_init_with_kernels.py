@@ -321,3 +321,13 @@ def test_code_for_one_target_is_listed_for_it(tmp_path, monkeypatch, capsys):
     assert not [note for note in done["notes"] if "not in the manifest" in note]
     modules = {module.name: {*map(str, module.arches)} for module in load_manifest(tmp_path / "kernels.yaml").modules}
     assert modules == {"bare": {"sm_90a"}, "guarded": {"sm_80", "sm_90a", "compute_80"}}
+
+
+@pytest.mark.slow
+def test_host_code_that_only_nvrtc_recognises_is_cut(init, tmp_path):
+    """As builds cut it: a function with a type of the host's, beside one of its name that device code calls."""
+    text = "unknown::T f(unknown::T b) { return {}; }\n__device__ int f(int x) { return x; }\n"
+    kernel = 'extern "C" __global__ void k(int* y) { *y = f(3); }\n'
+    done = init(**{"pyproject.toml": PYPROJECT, "p/__init__.py": "", "csrc/k.cu": text + kernel})
+    assert [note for note in done["notes"] if "k.cu" in note] == []
+    assert [module.name for module in load_manifest(tmp_path / "kernels.yaml").modules] == ["k"]

@@ -186,8 +186,8 @@ Search(size=64)
     [
         "def load(file):\n    file = file + '.cu'\n    return RawModule(code=open(file).read())\nload(load)\n",
         "RawModule(code=open(x := x + x).read(), options=options)\noptions = [*options, options]\n",
-        "class A:\n    def f(self, **more):\n        self.a = self.b\n        self.b = self.a\n"
-        "        for k, v in self.a.items():\n            k.replace(k, v)\n        RawModule(open(self.a).read())\n",
+        "class A:\n  def f(self):\n    self.a = self.b\n    self.b = self.a\n    RawModule(open(self.a).read())\n",
+        "def f(a):\n    for k, v in a.items():\n        k.replace(k, v)\n    RawModule(open(a).read())\nf(**f)\n",
         "def f(a): return g(a)\ndef g(a): return f(a)\nRawKernel(open(f(1)).read(), 'k')\n",
         "RawModule(code=open('%s.cu' % ()).read(), options=('{' + '}').format())\nRawModule(\n",
         "RawModule()\nRawModule(code='{} {1} {a}'.format(*x), options=2 // 0)\nopen()\n'a' % 'b' % 'c'\n",
@@ -242,7 +242,7 @@ def test_init_drafts_what_a_loader_compiles(tmp_path, monkeypatch, capsys):
     ]
     text = (tmp_path / "kernels.yaml").read_text()
     assert "matrix: {TYPE: [float, double]}\n" in text
-    refusal = 'kernels/fill.cu:1:54: error: identifier "Nothing" is undefined'
+    refusal = 'kernels/fill.cu:1:50: error: identifier "Nothing" is undefined'
     assert f"    # other combinations are left out: {refusal}\n" in text
     assert (
         "  # p/text.py:2: a kernel that is text in Python; move the text into a .cu file, and run init again\n" in text
