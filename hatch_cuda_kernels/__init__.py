@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.errors import *
     from hatch_cuda_kernels.image import *
     from hatch_cuda_kernels.load import *
+    from hatch_cuda_kernels.operators.cupy import *
     from hatch_cuda_kernels.options import *
     from hatch_cuda_kernels.runtime import *
     from hatch_cuda_kernels.runtime.ladder import *
@@ -36,6 +37,7 @@ _find = lazy(
         "options": "CppStd HostCode NvrtcOptions",
         "build": "BuildReport build_kernels",
         "load": "Store StoreModule open_store",
+        "operators.cupy": "CupyKernel CupyModule",
         "runtime": "DriverCacheSettings InstanceInfo KernelStats WarmUp configure_driver_cache",
         "runtime.ladder": "Explanation",
         "runtime.launch": "GlobalVariable Kernel KernelAttributes Occupancy TensorMap tensor_map",
@@ -52,6 +54,8 @@ __all__ = [
     "CompiledSource",
     "ComputeCapability",
     "CppStd",
+    "CupyKernel",
+    "CupyModule",
     "DriverCacheSettings",
     "DriverError",
     "Explanation",

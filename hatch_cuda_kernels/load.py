@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.image import Image
+    from hatch_cuda_kernels.operators.cupy import CupyModule
     from hatch_cuda_kernels.operators.jax import CallOptions, JaxCall
     from hatch_cuda_kernels.operators.torch import TorchOperators, TorchOptions
     from hatch_cuda_kernels.runtime import InstanceCache, InstanceInfo, KernelStats, LoadedKernels, WarmUp
@@ -154,6 +155,16 @@ class Store:
         from hatch_cuda_kernels.store import find_module
 
         return StoreModule(find_module(self._reader, family, axes), self, self._reader, self._instances)
+
+    def cupy_module(self, family: str, /, *, enable_cooperative_groups: bool = False, **axes: Any) -> CupyModule:
+        """Return the module of ``module`` with the methods of CuPy's ``RawModule``; its kernels are as ``RawKernel``.
+
+        With ``enable_cooperative_groups``, all launches are cooperative. Raises InputError without CuPy, and what
+        ``module`` raises.
+        """
+        from hatch_cuda_kernels.operators.cupy import CupyModule
+
+        return CupyModule(self.module(family, **axes), enable_cooperative_groups=enable_cooperative_groups)
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
         """Return the instance of a listed pattern with these template arguments. The store keeps recent ones.
@@ -315,6 +326,10 @@ class StoreModule:
         self._store = store
         self._reader = reader
         self._instances = instances
+
+    def __reduce__(self) -> tuple[object, ...]:
+        index = self._reader.module(self._key)
+        return partial(Store.module, **index.axes), (self._store, index.family or index.module)
 
     @property
     def name(self) -> str:

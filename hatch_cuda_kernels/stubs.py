@@ -91,7 +91,7 @@ _HEAD: Final = '''\
 _IMPORTS: Final = {
     "typing": ("Literal", "Protocol", "TypeAlias", "overload"),
     "hatch_cuda_kernels.typing": (
-        "DeviceArray", "GlobalVariable", "Kernel", "Policy", "Store", "StoreModule", "Struct",
+        "CupyModule", "DeviceArray", "GlobalVariable", "Kernel", "Policy", "Store", "StoreModule", "Struct",
         "TypedKernel",
     ),
 }  # fmt: skip
@@ -209,7 +209,8 @@ def _members(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) -> Iterat
     yield from _overloads([_getter("def get_kernel", use) for use in uses])
     yield from _overloads([_getter("async def aget_kernel", use) for use in uses])
     yield from _overloads(_instantiations(uses, modules))
-    yield from _overloads(_families(modules))
+    yield from _overloads(_families(modules, "module", "StoreModule"))
+    yield from _overloads(_families(modules, "cupy_module", "CupyModule", ", enable_cooperative_groups: bool = False"))
     names = sorted({symbol.name for built in modules for symbol in built.globals})
     if names:
         more = "module: str | None = None, policy: Policy | None = None"
@@ -254,20 +255,21 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
     return functions
 
 
-def _families(modules: Sequence[BuiltModule]) -> list[str]:
-    """Return ``module`` for each family and its axes, and for all other modules; nothing where there is no family."""
+def _families(modules: Sequence[BuiltModule], method: str, result: str, more: str = "") -> list[str]:
+    """Return a method for each family and its axes, and for all other modules; nothing where there is no family."""
     matrices: dict[tuple[str, tuple[str, ...]], dict[str, list[str]]] = {}
     for built in modules:
         matrix = matrices.setdefault((built.family, tuple(sorted(built.axes))), {})
         for axis, value in built.axes.items():
             matrix.setdefault(axis, []).append(value)
     found = [
-        _function("def module", f"family: {_literal([family])}, /", _arguments(matrix), "StoreModule")
+        _function(f"def {method}", f"family: {_literal([family])}, /", f"{_arguments(matrix)}{more}", result)
         for (family, axes), matrix in sorted(matrices.items())
         if axes and not any(keyword.iskeyword(axis) or axis == "self" for axis in axes)
     ]
     plain = sorted({listed_module(built.name) for built in modules})
-    return [*found, f"def module(self, family: {_literal(plain)}, /) -> StoreModule: ..."] if found else []
+    more = more and f", *{more}"
+    return [*found, f"def {method}(self, family: {_literal(plain)}, /{more}) -> {result}: ..."] if found else []
 
 
 def _arguments(matrix: dict[str, list[str]]) -> str:

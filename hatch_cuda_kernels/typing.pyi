@@ -7,12 +7,15 @@ from typing_extensions import Buffer, Unpack
 
 from hatch_cuda_kernels.environment import Policy
 from hatch_cuda_kernels.load import Store, StoreModule
+from hatch_cuda_kernels.operators.cupy import CupyKernel, CupyModule
 from hatch_cuda_kernels.operators.jax import CallOptions, JaxCall
 from hatch_cuda_kernels.operators.torch import TorchOperators, TorchOptions
 from hatch_cuda_kernels.runtime.launch import Dim, GlobalVariable, Kernel, LaunchOptions
 
 __all__ = [
     "CallOptions",
+    "CupyKernel",
+    "CupyModule",
     "DeviceArray",
     "Dim",
     "GlobalVariable",

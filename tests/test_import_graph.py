@@ -52,7 +52,7 @@ RUN = (
         "runtime/launch": "packs arguments, and launches a kernel",
     },
     {"runtime": "loads the images that the ladder finds, as kernels"},
-    {"operators": "makes operators of kernels, for torch and JAX"},
+    {"operators": "makes operators of kernels, for torch and JAX, and functions as CuPy has them"},
     {
         "load.py": "has the store that users open",
         "standalone.py": "compiles source text without a store",
@@ -70,8 +70,8 @@ FILES = {"hooks.py": "plugin", "__main__.py": "cli"}
 #: The folders of which only the names that their ``__init__`` has are used outside.
 DOORS = {
     "cache", "cli", "compiler", "compiler/binary", "compiler/toolchain", "cpp", "doctor", "execution_space", "includes",
-    "libraries", "manifest", "operators", "operators/jax", "operators/torch", "plan", "plugin", "pool", "port",
-    "report", "runtime", "runtime/ladder", "runtime/launch", "scaffold", "store", "verify",
+    "libraries", "manifest", "operators", "operators/cupy", "operators/jax", "operators/torch", "plan", "plugin",
+    "pool", "port", "report", "runtime", "runtime/ladder", "runtime/launch", "scaffold", "store", "verify",
 }  # fmt: skip
 
 #: The cycles of modules that stay, and why.

@@ -261,6 +261,9 @@ def test_modules_of_a_family_are_found_by_their_axes(make_project, tmp_path, myp
     right = 'store.module("scale", T="float", N=1).get_kernel("scale")\nprint(store.module("other").kernels)\n'
     (root / "program.py").write_text(f'{head}{right}store.module("scale", T=1, N=1)\nstore.module("scale", T="int")\n')
     assert mypy(root, ".")[0] == {("program.py", line): "call-overload" for line in (4, 5)}
+    call = 'store.cupy_module("scale", T="float", N=1, enable_cooperative_groups=True).get_function("scale")'
+    (root / "program.py").write_text(f'{head}{call}\nstore.cupy_module("scale", T="int")\n')
+    assert mypy(root, ".")[0] == {("program.py", 3): "call-overload"}
 
 
 def check(capsys, root):

@@ -247,10 +247,11 @@ def standard_headers() -> frozenset[str]:
     return frozenset((*names, *known["cpp"], *known["system"]))
 
 
-def package_distribution(name: str) -> str:
-    """Return what to install for an import package, as far as that is known: most are called alike."""
+def package_distribution(name: str, major: int) -> str:
+    """Return what to install for an import package beside a CUDA major, as far as known: most are called alike."""
     known = (one for one in table("packages")["package"] if one["name"] == (name,))
-    return next((str(one["distribution"][0]) for one in known), name.replace(".", "-").replace("_", "-"))
+    found = next((str(one["distribution"][0]) for one in known), name.replace(".", "-").replace("_", "-"))
+    return found.replace("{major}", str(major))
 
 
 def package_with(header: str) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs, version_text
-from hatch_cuda_kernels.compiler.toolchain import pip_install
+from hatch_cuda_kernels.compiler.toolchain import bindings_major, pip_install
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LIBRARY_KINDS
 from hatch_cuda_kernels.errors import InputError, Problem, suggest
 from hatch_cuda_kernels.includes import MARK, PACKAGE_NAME, is_in_environment, normalize, package_folders, package_of
@@ -484,7 +484,7 @@ def _own_package(files: ProjectFiles, name: str) -> str | None:
 
 
 def _installing(name: str) -> str:
-    wheel = package_distribution(name)
+    wheel = package_distribution(name, bindings_major())
     return (
         f'write "{wheel}" into build-system.requires of pyproject.toml; without build isolation, {pip_install(wheel)}'
     )

@@ -384,7 +384,8 @@ def offered(real):
         name
         for name, member in defined.items()
         if inspect.isroutine(member) or isinstance(member, property | classmethod | cached_property)
-        if not name.startswith("_") or (real is hatch_cuda_kernels.Kernel and name in {"__call__", "__getitem__"})
+        if not name.startswith("_")
+        or (real in {hatch_cuda_kernels.Kernel, hatch_cuda_kernels.CupyKernel} and name in {"__call__", "__getitem__"})
     }
     return methods, {name for name in attributes - methods if not name.startswith("_")}
 

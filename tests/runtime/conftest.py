@@ -19,8 +19,8 @@ from hatch_cuda_kernels.runtime.launch.libraries import LIBRARIES
 
 #: Files whose tests run twice: with launches of Python, and with those of the accelerator.
 TWICE = {
-    "test_calls", "test_devices", "test_frameworks", "test_codegen", "test_launch_errors", "test_many_threads",
-    "test_launch_rule", "test_store", "test_tensor_map", "test_tensors", "test_typed_arguments",
+    "test_calls", "test_cupy_module", "test_devices", "test_frameworks", "test_codegen", "test_launch_errors",
+    "test_many_threads", "test_launch_rule", "test_store", "test_tensor_map", "test_tensors", "test_typed_arguments",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ __getattr__ = lazy(
     __name__,
     {
         "accelerator": "accelerator_state find_accelerator",
-        "arguments": "Signature",
+        "arguments": "Packing Signature",
         "arrays": "TensorMap",
         "elements": "Element MismatchError word_of_numpy",
         "kernel": "Kernel Launch launches_of",

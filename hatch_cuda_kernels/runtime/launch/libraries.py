@@ -132,7 +132,7 @@ class Loaded(NamedTuple):
             with _ALLOWING:
                 self._allow_shared(shape.shared_mem)
         if shape.cluster is not None and shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > _PORTABLE_CLUSTER:
-            self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1, f"a cluster of {shape.cluster}")
+            self.set_attribute("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1, f"a cluster of {shape.cluster}")
 
     def _allow_shared(self, wanted: int) -> None:
         static = self.attribute("SHARED_SIZE_BYTES")
@@ -143,9 +143,10 @@ class Loaded(NamedTuple):
             sizes = f"{wanted} bytes of dynamic shared memory" + f" and {static} static ones" * bool(static)
             limit = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
             raise LaunchError(f"{self.symbol.name}: {sizes}: a block has at most {most} on this device ({limit})")
-        self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", wanted, f"{wanted} bytes of dynamic shared memory")
+        self.set_attribute("MAX_DYNAMIC_SHARED_SIZE_BYTES", wanted, f"{wanted} bytes of dynamic shared memory")
 
-    def _set(self, name: str, value: int, what: str) -> None:
+    def set_attribute(self, name: str, value: int, what: str) -> None:
+        """Set an attribute of the kernel on its device. Raises LaunchError, which says ``what`` the driver refused."""
         which = getattr(cuda().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
         try:
             call("cuKernelSetAttribute", which, value, self.handle, cuda().CUdevice(self.ordinal))
