@@ -604,7 +604,8 @@ def header_packages(manifest: Path, text: str) -> list[str]:
     except ManifestError:  # `check` will say what is wrong
         return []
     packages = (package_of(folder) for module in found.modules for folder in module.options.include)
-    return [package_distribution(one.removeprefix(MARK)) for one in dict.fromkeys(filter(None, packages))]
+    marks = dict.fromkeys(filter(None, packages))
+    return [package_distribution(mark.removeprefix(MARK), found.release[0]) for mark in marks]
 
 
 def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:
