@@ -1,5 +1,8 @@
 """What looking a kernel up costs in a store of 10 modules, of 10,000, and of one module with 10,000 instances.
 
+Then the same by the values of axes, in stores of 10 and of 1,000 modules that one source gives with different macros:
+of a combination that is listed, and of one that is not, but was compiled before.
+
     python benchmarks/lookup.py [--repeat 15]
 
 Needs NVRTC, no GPU. One small module is built, packed and plain, and copied under other names; ratios are to the store
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -28,6 +32,20 @@ import hatch_cuda_kernels.runtime.ladder.request
 start = time.perf_counter()
 open_store(Path(sys.argv[1])).find_image(sys.argv[2], arch="sm_90", module=sys.argv[3], policy="prebuilt")
 print(time.perf_counter() - start)
+"""
+
+
+AXES = """
+import sys, time
+from pathlib import Path
+from hatch_cuda_kernels import open_store
+import hatch_cuda_kernels.runtime.ladder.request
+store, times = open_store(Path(sys.argv[1])), []
+for value in sys.argv[2:]:
+    start = time.perf_counter()
+    print(store.module("f", N=value).find_image("f", arch="sm_90").origin)
+    times.append(time.perf_counter() - start)
+print(times[0], sorted(times[1:])[len(times[1:]) // 2])
 """
 
 
@@ -51,6 +69,47 @@ def main() -> None:
         )
         ratios = ours / first, hot_ours / hot_first
         print(f"{name:33s} {ours * 1e3:8.2f} {ratios[0]:8.2f} {hot_ours * 1e6:8.1f} {ratios[1]:8.2f}")
+    with tempfile.TemporaryDirectory() as folder:
+        by_axes(Path(folder), repeat)
+
+
+def by_axes(folder: Path, repeat: int) -> None:
+    """Print what look-ups by the values of axes cost: the first of a process, and the median of its others."""
+    os.environ["HATCH_CUDA_KERNELS_CACHE_DIR"] = str(folder / "cache")
+    counts, chosen = (10, 1000), random.Random(1)
+    stores = {count: build_axes(folder / str(count), count) for count in counts}
+    unlisted = [str(10_000 + number) for number in range(10)]
+    times: dict[tuple[int, str], list[tuple[float, float]]] = {}
+    for number in range(repeat + 1):
+        for count, store in stores.items():
+            listed = [str(chosen.randrange(count)) for _ in range(10)]
+            for what, values in (("listed", listed), ("unlisted, cached", unlisted)):
+                *origins, last = subprocess.run(
+                    [sys.executable, "-c", AXES, store, *values], check=True, stdout=subprocess.PIPE, text=True
+                ).stdout.splitlines()
+                if number:  # the first time, what is not listed is compiled
+                    assert {*origins} == {"prebuilt" if what == "listed" else "cached"}, origins
+                    first, others = map(float, last.split())
+                    times.setdefault((count, what), []).append((first, others))
+    for (count, what), found in times.items():
+        both = found, times[counts[0], what]
+        ours, base = ([statistics.median(one) for one in zip(*some, strict=True)] for some in both)
+        name, ratios = f"{count:,} by axes, {what}", [one / other for one, other in zip(ours, base, strict=True)]
+        print(f"{name:33s} {ours[0] * 1e3:8.2f} {ratios[0]:8.2f} {ours[1] * 1e6:8.1f} {ratios[1]:8.2f}")
+
+
+def build_axes(root: Path, count: int) -> Path:
+    from hatch_cuda_kernels.build import build_store
+    from hatch_cuda_kernels.manifest import load_manifest
+
+    root.mkdir()
+    (root / "f.cu").write_text('extern "C" __global__ void f(int* x) { *x = NUMBER; }\n')
+    (root / "kernels.yaml").write_text(
+        'schema: 1\narches: [sm_90]\nmodules: {"f_{N}": {source: f.cu, options: {define: {NUMBER: "{N}"}},'
+        f" matrix: {{N: [{', '.join(map(str, range(count)))}]}}}}}}\n"
+    )
+    build_store(load_manifest(root / "kernels.yaml"), root / "out")
+    return root / "out"
 
 
 def make_stores(folder: Path) -> dict[str, tuple[Path, list[tuple[str, str]]]]:

@@ -176,7 +176,8 @@ class InstanceCache:
         self._get_kernel = get_kernel
         self._forget = forget
         self._capacity = capacity
-        self._kernels: OrderedDict[Hashable, Kernel] = OrderedDict()
+        self._kernels: OrderedDict[Hashable, tuple[Kernel, str]] = OrderedDict()
+        """With the module of each."""
         self._lock = threading.Lock()
         self._hits = self._misses = self._evictions = 0
 
@@ -192,23 +193,24 @@ class InstanceCache:
             else:
                 self._misses += 1
         if known is not None:
-            launches_of(known).loaded()
-            return known
+            launches_of(known[0]).loaded()
+            return known[0]
         name, of = _render(self._reader, template, arguments, module)
         kernel = self._get_kernel(name, module=of)
-        self._keep(key, kernel)
+        self._keep(key, kernel, of)
         return kernel
 
-    def _keep(self, key: Hashable, kernel: Kernel) -> None:
+    def _keep(self, key: Hashable, kernel: Kernel, module: str) -> None:
         evicted = []
         with self._lock:
-            self._kernels[key] = kernel
+            self._kernels[key] = kernel, module
             self._kernels.move_to_end(key)
             while self._kernels and len(self._kernels) > self._capacity:
                 evicted.append(self._kernels.popitem(last=False)[1])
                 self._evictions += 1
-        for old in evicted:
-            if not self._reader.find(normalize_name(old.name)):  # the number of listed ones is fixed
+        for old, of in evicted:
+            is_fixed = of not in self._reader.unlisted and self._reader.find(normalize_name(old.name), of)
+            if not is_fixed:  # the number of listed ones is
                 self._forget(old)
 
     def info(self) -> InstanceInfo:
@@ -224,18 +226,14 @@ def _render(reader: StoreReader, template: str, arguments: dict[str, Any], modul
     pattern's placeholders.
     """
     wanted = normalize_name(template)
-    modules = reader.find_template(wanted, module)
-    declared = [
-        (pattern["pattern"], found)
-        for found in modules
-        for pattern in reader.module(found).patterns
-        if base_name(normalize_name(pattern["pattern"])) == wanted
-    ]
-    if not declared:
+    expected: dict[str, None] = {}
+    for found in reader.find_template(wanted, module):
+        for text in (pattern["pattern"] for pattern in reader.module(found).patterns):
+            if base_name(normalize_name(text)) == wanted:
+                if set(placeholders(text)) == set(arguments):
+                    return fill(text, spell_values(arguments)), found
+                expected[text] = None
+    if not expected:
         raise KernelNotFoundError(template, reader.label, hint="no pattern under instances", what="template")
-    for pattern, found in declared:
-        if set(placeholders(pattern)) == set(arguments):
-            return fill(pattern, spell_values(arguments)), found
-    expected = " or ".join(pattern for pattern, _ in declared)
     given = ", ".join(arguments) or "none"
-    raise InputError(f"{template} takes the arguments of {expected}, got {given}")
+    raise InputError(f"{template} takes the arguments of {' or '.join(expected)}, got {given}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hatch_cuda_kernels.store.index import ModuleIndex
+
+
+@lru_cache(maxsize=64)
+def _by_key(values: tuple[str, ...]) -> dict[str, str]:
+    return {normalize_name(value): value for value in values}
 
 
 class ModuleFamily(NamedTuple):
@@ -59,12 +65,8 @@ class ModuleFamily(NamedTuple):
 
     def spelled(self, axes: Mapping[str, str]) -> dict[str, str]:
         """Return values as the manifest spells them, or else in the shortest form, in the order of its axes."""
-        found = {}
-        for axis, values in self.axes.items():
-            known = {normalize_name(value): value for value in values}
-            key = normalize_name(axes[axis])
-            found[axis] = known.get(key, key)
-        return found
+        keys = {axis: normalize_name(axes[axis]) for axis in self.axes}
+        return {axis: _by_key(self.axes[axis]).get(key, key) for axis, key in keys.items()}
 
     def refusal(self, axes: Mapping[str, str]) -> str:
         """Return why these values may not be compiled; empty if they may."""

@@ -82,6 +82,7 @@ class StoreReader:
         self.label = label or str(folder)
         """The name of the store in messages."""
         self._modules: dict[str, ModuleIndex] = {}
+        self._families: dict[str, tuple[ModuleFamily, ModuleDetails]] = {}
         self.unlisted: Final[dict[str, UnlistedModule]] = {}
         """Combinations of axes that were asked for and that the store does not list, by their keys."""
         self._ahead: dict[tuple[str, int], bytes] = {}
@@ -102,6 +103,16 @@ class StoreReader:
             if "=" not in line.key:
                 found.setdefault(line.name, []).append(line.module)
         return found
+
+    def family(self, module: str) -> tuple[ModuleFamily, ModuleDetails]:
+        """Return what a module says of its family, with all its details, read once. Raises StoreError."""
+        if module not in self._families:
+            details = self.details(module)
+            if details.family is None:
+                message = f"it lacks the family that {KERNELS_FILE} says it has; reinstall the package"
+                raise StoreError(str(self.folder / module / DETAILS_FILE), message)
+            self._families[module] = details.family, details
+        return self._families[module]
 
     def add(self, module: UnlistedModule) -> str:
         """Take in a combination of axes that the store does not list; return what stands for its module's name."""
@@ -317,27 +328,18 @@ def find_module(reader: StoreReader, family: str, values: Mapping[str, object]) 
     holders = reader.find(axes_key(family, axes)) if axes else []
     if not holders:
         raise InputError(_unknown(reader, family, axes))
-    known = {line.module: _family_of(reader, line.module) for line in holders}
-    refusal = next(filter(None, (found.refusal(axes) for found in known.values())), "")
+    known = {line.module: reader.family(line.module) for line in holders}
+    refusal = next(filter(None, (found.refusal(axes) for found, _ in known.values())), "")
     what = f"{reader.label} has no module {family!r} with {values_text(axes)}"
     if refusal:
         raise InputError(f"{what}: {refusal}")
     if len(known) > 1:
-        entries = " and ".join(repr(found.entry) for found in known.values())
+        entries = " and ".join(repr(found.entry) for found, _ in known.values())
         raise InputError(f"{what}, and both {entries} could have it; list it in the manifest")
     from hatch_cuda_kernels.store.unlisted import UnlistedModule  # most combinations are listed
 
-    ((base, found),) = known.items()
-    made = UnlistedModule(found, reader.module(base), reader.details(base), found.spelled(axes))
-    return reader.add(made)
-
-
-def _family_of(reader: StoreReader, module: str) -> ModuleFamily:
-    details = reader.details(module)
-    if details.family is None:
-        where = str(reader.folder / module / DETAILS_FILE)
-        raise StoreError(where, f"it lacks the family that {KERNELS_FILE} says it has; reinstall the package")
-    return details.family
+    ((base, (found, details)),) = known.items()
+    return reader.add(UnlistedModule(found, reader.module(base), found.spelled(axes), details.levels))
 
 
 def _unknown(reader: StoreReader, family: str, axes: Mapping[str, str]) -> str:
@@ -348,7 +350,7 @@ def _unknown(reader: StoreReader, family: str, axes: Mapping[str, str]) -> str:
         known = f"; there are {', '.join(names)}" if names else "; no module of it has axes in its name"
         return f"{reader.label} has no module {family!r}{suggest(family, names, known)}"
     values: dict[str, dict[str, None]] = {}
-    for found in (_family_of(reader, module) for module in families[family]):
+    for found, _ in (reader.family(module) for module in families[family]):
         for axis, listed in found.axes.items():
             values.setdefault(axis, {}).update(dict.fromkeys(listed))
     given = values_text(axes) if axes else "no axis"

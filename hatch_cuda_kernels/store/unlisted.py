@@ -24,7 +24,11 @@ class UnlistedModule:
     """A combination of axes that the manifest does not list, as if it did. It has no images."""
 
     def __init__(
-        self, family: ModuleFamily, base: ModuleIndex, details: ModuleDetails, axes: Mapping[str, str]
+        self,
+        family: ModuleFamily,
+        base: ModuleIndex,
+        axes: Mapping[str, str],
+        levels: tuple[tuple[str, int, str], ...] = (),
     ) -> None:
         names = family.names_with(axes)
         self.family = family
@@ -34,7 +38,7 @@ class UnlistedModule:
         self.details = ModuleDetails(
             names=tuple(name for name in names if not (family.is_chunked and "<" in name)),
             resources={},
-            levels=details.levels,
+            levels=levels,
         )
         self.files = base.files | family.files
         """What of the shipped files its sources may read."""
