@@ -4,6 +4,7 @@ It answers for the device here or for a hypothetical one, and compiles nothing.
 
     hatch-cuda-kernels explain saxpy --package mylib
     hatch-cuda-kernels explain saxpy --package mylib --arch sm_120 --driver 12.8
+    hatch-cuda-kernels explain scale --package mylib --axis T=half --axis N=4
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import add_package, arch_text, cuda_version
+from hatch_cuda_kernels.cli.parser import add_package, arch_text, axis_value, cuda_version
 from hatch_cuda_kernels.errors import DriverError, InputError
 from hatch_cuda_kernels.terminal import paint_matches, wrap
 
@@ -30,6 +31,8 @@ def add_arguments(parser: CommandParser) -> None:
     parser.option("--driver", "X.Y", "CUDA version of a hypothetical driver", type=cuda_version)
     parser.option("--policy", "P", "compatible (default), exact or prebuilt", default="compatible")
     parser.option("--module", "NAME", "the module, if several have the kernel")
+    words = "a value of an axis in the module's name; once for each axis. Then --module is the name without axes"
+    parser.option("--axis", "AXIS=VALUE", words, type=axis_value, action="append", default=[])
     add_json(parser)
 
 
@@ -39,10 +42,13 @@ def run(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.store import open_package
 
     with open_package(args.package) as reader:
+        store, facts = store_of(reader), {"arch": args.arch, "driver": args.driver, "policy": args.policy}
         try:
-            explanation = store_of(reader).explain(
-                args.kernel, arch=args.arch, driver=args.driver, policy=args.policy, module=args.module
-            )
+            if args.axis:
+                module = store.module(args.module or args.kernel, **dict(args.axis))
+                explanation = module.explain(args.kernel, **facts)
+            else:
+                explanation = store.explain(args.kernel, module=args.module, **facts)
         except DriverError as error:
             problem = error.name if error.code < 0 else str(error)
             raise InputError(f"{problem}\n  to fix: name a device to explain for, such as --arch sm_90") from error

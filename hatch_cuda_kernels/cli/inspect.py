@@ -14,6 +14,7 @@ from hatch_cuda_kernels.cli.parser import add_package
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.includes import PackageRecord
+from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
@@ -76,7 +77,7 @@ def _module_lines(name: str, module: dict[str, Any]) -> Iterator[str]:
     made_by = ", ".join(filter(None, (*tools, toolchain.get("headers"))))
     yield f"{name}: {made_by}; packed {module['packed']:,} bytes with sources and index"
     if "family" in module:
-        yield f"  {module['family']} with {', '.join(f'{axis}={value}' for axis, value in module['axes'].items())}"
+        yield f"  {module['family']} with {values_text(module['axes'])}"
     for package in map(PackageRecord.from_json, module.get("packages", ())):
         yield f"  headers of {package}{package.license and f', {package.license}'}"
     if "sources" in module:

@@ -73,6 +73,14 @@ def arch_text(text: str) -> str:
     return f"sm_{found[1]}{found[2]}" if found else text
 
 
+def axis_value(text: str) -> tuple[str, str]:
+    """Return the axis and the value of ``T=float``. Raises ArgumentTypeError for anything else."""
+    axis, sign, value = text.partition("=")
+    if not sign or not axis.isidentifier():
+        raise ArgumentTypeError(f"{text!r} is not an axis and a value; write them like T=float")
+    return axis, value
+
+
 def device(text: str) -> ComputeCapability:
     """Return the compute capability ``9.0``, which ``sm_90`` names too. Raises ArgumentTypeError for anything else."""
     from hatch_cuda_kernels.arch import ComputeCapability, SmArch  # some commands need neither

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff, utc_text
 from hatch_cuda_kernels.cli.parser import add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.names import listed_module, values_text
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
 def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> None:
     """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
     for miss in misses:
-        values = ", ".join(f"{axis}={value}" for axis, value in miss.axes)
+        values = values_text(dict(miss.axes))
         reason = "not prebuilt for it" if miss.listed else f"{values} not listed" if values else "not listed"
         show_note(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}")
     if not misses:

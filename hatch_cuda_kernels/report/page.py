@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.arch import version_text
+from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.report.figures import (
     ABOUT_THE_SAME,
     MEASURES,
@@ -516,6 +517,7 @@ def render_page(report: Report) -> str:
     # A long name may break after a bracket, not within a word.
     environment.filters["breakable"] = lambda name: Markup(str(escape(name)).replace("&lt;", "&lt;<wbr>"))  # noqa: S704
     package, cells = report.package, report.cells
+    environment.filters["described"] = lambda module: _described(module, package.contents["modules"].get(module, {}))
     grid = grid_of(cells, report.comparison)
     panels = panels_of(cells, grid, report.comparison)
     leaves = leaves_of(package.files, package.contents)
@@ -544,6 +546,11 @@ def render_page(report: Report) -> str:
         script_hash=f"sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}",
     )
     return html
+
+
+def _described(name: str, module: dict[str, Any]) -> str:
+    """Return what the page calls a module: with axes in its name, its family and their values."""
+    return f"{module['family']}: {values_text(module['axes'])}" if "family" in module else name
 
 
 def _most_regressed(comparison: Comparison | None) -> str:

@@ -303,6 +303,31 @@ def test_the_executor_flag_comes_before_the_environment(make_project, monkeypatc
     assert "'mpi' is neither 'process' nor 'dask:ADDRESS'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_explain_finds_a_module_by_axes(capsys, make_project, tmp_path, fresh_cache):
+    """Listed or not; with two of them, or a text that is no value, the status is 2."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "k_{N}":
+            source: k.cu
+            matrix: {N: [1, 2]}
+            options: {define: {COUNT: "{N}"}}
+    """
+    root = make_project(manifest, **{"k.cu": 'extern "C" __global__ void k(int* x) { *x = COUNT; }\n'})
+    assert run(capsys, "build", root / "kernels.yaml", "--out", tmp_path / "out")[0] == 0
+    ask = ("explain", "k", "--package", tmp_path / "out", "--arch", "sm_90")
+    assert "-> accepted prebuilt sm_90 cubin" in run(capsys, *ask, "--axis", "N=2")[1]
+    status, out = run(capsys, *ask, "--module", "k", "--axis", "N=3", "--json")
+    data = json.loads(out)
+    assert (status, data["chosen"]["origin"]) == (0, "jitted")
+    assert data["notes"][0].startswith("module 'k_3' is 'k' with N=3, which the manifest does not list")
+    assert run(capsys, *ask, "--axis", "M=3")[0] == 2
+    with pytest.raises(SystemExit):
+        run(capsys, *ask, "--axis", "N")
+
+
 def test_check_says_once_what_is_true_of_a_whole_family(capsys, make_project, fresh_cache):
     """What is true of some of an entry's modules is told of each of them."""
     manifest = """

@@ -7,12 +7,30 @@ import sys
 
 import pytest
 
+from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain.packages import own, pip_install
+from hatch_cuda_kernels.manifest import load_manifest
 
 pytest.importorskip("jinja2", reason="the page needs the report extra")
 pytest.importorskip("vl_convert", reason="the page needs the report extra")
 pytestmark = pytest.mark.slow  # all share the two pages
+
+
+def test_modules_with_axes_are_called_by_their_values(make_project, tmp_path, fresh_cache):
+    """Their names are in the table, as for other modules."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "k_{N}-{T}": {source: k.cu, matrix: {N: [1], T: [float]}, options: {define: {COUNT: "{N}", TYPE: "{T}"}}}
+    """
+    root = make_project(manifest, **{"k.cu": 'extern "C" __global__ void k(TYPE* x) { *x = COUNT; }\n'})
+    build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
+    assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert '<div class="heat-module" title="k_1-float">k: N=1, T=float</div>' in page
+    assert '<td data-value="k_1-float" title="k: N=1, T=float">k_1-float</td>' in page
 
 
 def test_the_page_forbids_the_network(pages):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.arch import version_text
+from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.runtime.ladder.climb import attempt, ladder, suggest_fixes
 
 if TYPE_CHECKING:
@@ -69,8 +70,7 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     _, cut = request.source.host_code()
     notes = (cut,) if cut else ()
     if request.module.family:
-        values = ", ".join(f"{axis}={value}" for axis, value in request.module.axes.items())
-        what = f"module {request.module.module!r} is {request.module.family!r} with {values}"
+        what = f"module {request.module.module!r} is {request.module.family!r} with {values_text(request.module.axes)}"
         if request.unlisted is not None:
             what += f", which the manifest does not list: write {request.unlisted.line_to_add} to have it prebuilt"
         notes = (what, *notes)
