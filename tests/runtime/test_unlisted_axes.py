@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 
@@ -76,6 +77,7 @@ def test_it_is_compiled_once_and_recorded(build, fresh_cache, driver):
     module.instantiate("fill", K=3)(0x10)
     assert (driver.configs[-1].grid[0], driver.configs[-1].block[0]) == (3, 96)
     assert module.get_global("factor").name == "factor"
+    assert pickle.loads(pickle.dumps(module)).axes == module.axes
     listed = build(MANIFEST.replace("exclude:", "combinations: [{T: double, N: 3}]\n        exclude:"))
     assert listed.module("scale", T="double", N=3).is_listed
     assert sum('"module": "scale_double-3"' in path.read_text() for path in fresh_cache.rglob("entry.json")) == 1
