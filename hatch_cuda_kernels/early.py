@@ -12,6 +12,10 @@ _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
 _SWITCH_SECONDS = 0.0001
 _lock = threading.Lock()
 _started: list[threading.Thread | None] = []
+#: Set once the driver has started, or could not; then what device 0 is, and its driver: both as pairs of numbers.
+_asked = threading.Event()
+_device: list[tuple[tuple[int, int], tuple[int, int]]] = []
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, and _MINOR
 
 
 def start_driver() -> None:
@@ -31,6 +35,16 @@ def is_starting() -> bool:
     """Return whether the driver is being initialised right now."""
     thread = _started[0] if _started else None
     return thread is not None and thread.is_alive()
+
+
+def starting_device() -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Return device 0's compute capability, and the newest CUDA of its driver, while its context is being made.
+
+    It waits until the driver can tell. None if it does not start here, or has already started.
+    """
+    if is_starting():
+        _asked.wait()
+    return _device[0] if _device and is_starting() else None
 
 
 def join_driver() -> None:
@@ -58,14 +72,25 @@ def _start() -> threading.Thread | None:
     def initialise() -> None:
         try:
             if library.cuInit(0) == 0:  # the next call waits for the GIL, which the importing thread has
+                _ask(library)
+                _asked.set()
                 library.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
         finally:
+            _asked.set()
             if sys.getswitchinterval() == shortened:
                 sys.setswitchinterval(usual)
 
     thread = threading.Thread(target=initialise, name="hatch-cuda-kernels-driver", daemon=True)
     thread.start()
     return thread
+
+
+def _ask(library: ctypes.CDLL) -> None:
+    major, minor, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    failed = library.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, 0)
+    failed = failed or library.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, 0)
+    if not (failed or library.cuDriverGetVersion(ctypes.byref(version))):
+        _device.append(((major.value, minor.value), (version.value // 1000, version.value % 1000 // 10)))
 
 
 if hasattr(os, "register_at_fork"):

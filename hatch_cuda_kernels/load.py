@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 
-from hatch_cuda_kernels.early import is_starting, start_driver
+from hatch_cuda_kernels.early import is_starting, start_driver, starting_device
 
 #: Spelt out, because importing typing would delay the start of the driver; type checkers know the name.
 TYPE_CHECKING = False
@@ -131,8 +131,8 @@ class Store:
         _prepare(self._reader, name, module)
         from hatch_cuda_kernels.runtime import load
 
-        key = name, module, policy or self.policy
-        kernel = self._loaded.get(key, lambda: load(self._request(name, module, policy)))
+        key, made = (name, module, policy or self.policy), self._compile_ahead(name, module, policy)
+        kernel = self._loaded.get(key, lambda: load(self._request(name, module, policy, made=made)))
         self.__dict__.setdefault("get_kernel", self._loaded.lookup(partial(Store.get_kernel, self)))
         return kernel
 
@@ -310,12 +310,40 @@ class Store:
         policy: Policy | None,
         arch: str | SmArch | None = None,
         driver: tuple[int, int] | None = None,
+        made: dict[str, Image] | None = None,
     ) -> Request:
         from hatch_cuda_kernels.runtime.ladder import make_request
         from hatch_cuda_kernels.runtime.launch import LIBRARIES
 
-        policy, tier_up, refusal = policy or self.policy, self.tier_up, LIBRARIES.refusal
-        return make_request(self._reader, name, module, arch, driver, policy=policy, tier_up=tier_up, refusal=refusal)
+        found = make_request(
+            self._reader,
+            name,
+            module,
+            arch,
+            driver,
+            policy=policy or self.policy,
+            tier_up=self.tier_up,
+            refusal=LIBRARIES.refusal,
+        )
+        return found if made is None else found._replace(made=made)
+
+    def _compile_ahead(self, name: str, module: str | None, policy: Policy | None) -> dict[str, Image]:
+        """Compile what only a compile can give device 0, while its context is being made; return it by its key.
+
+        What fails here fails again when the kernel is loaded.
+        """
+        device = starting_device()
+        if device is None:
+            return {}
+        from hatch_cuda_kernels.arch import SmArch
+        from hatch_cuda_kernels.errors import HatchCudaKernelsError
+        from hatch_cuda_kernels.runtime.ladder import compile_ahead
+
+        try:
+            request = self._request(name, module, policy, SmArch.of_device(device[0]), device[1])
+            return compile_ahead(request)
+        except HatchCudaKernelsError:
+            return {}
 
 
 class StoreModule:

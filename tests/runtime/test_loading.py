@@ -12,7 +12,9 @@ import pytest
 from fake_driver import Result
 
 from hatch_cuda_kernels import compile_to_cubin, load, open_store
+from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.errors import (
+    CompileError,
     DriverError,
     ImageRefusedError,
     InputError,
@@ -59,6 +61,31 @@ def test_the_time_until_the_driver_starts_is_used(store, driver, monkeypatch, ke
             store.get_kernel(kernel)
     else:
         assert found(store.get_kernel(kernel)) == ("prebuilt", "sm_90", "cubin")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("capability", "arches"), [((9, 0), ["sm_90"]), ((8, 0), ["sm_80", "sm_90"])])
+def test_what_has_no_image_is_compiled_while_the_context_is_made(store, driver, monkeypatch, capability, arches):
+    """One compile, once the driver tells what device 0 is; another one if the current context is of another device."""
+    events = []
+    run, context = nvrtc.run_job, driver.cuCtxGetCurrent
+    monkeypatch.setattr(load, "starting_device", lambda: (capability, (13, 0)))
+    monkeypatch.setattr(nvrtc, "run_job", lambda job: events.append(str(job.arch)) or run(job))
+    monkeypatch.setattr(driver, "cuCtxGetCurrent", lambda: events.append("context") or context())
+    assert found(store.get_kernel("block_sum<float, 96>")) == ("jitted", "sm_90", "cubin")
+    assert [event for event in events if event != "context"] == arches
+    assert events.index("context") == 1
+    monkeypatch.setattr(nvrtc, "run_job", None)
+    assert found(store.get_kernel("saxpy")) == ("prebuilt", "sm_90", "cubin")
+    assert found(open_store(store.path).get_kernel("block_sum<float, 96>")) == ("cached", "sm_90", "cubin")
+
+
+@pytest.mark.slow
+def test_a_compile_that_fails_while_the_context_is_made_is_an_error_once(store, driver, monkeypatch):
+    """It is raised where the kernel is loaded, as without that."""
+    monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
+    with pytest.raises(CompileError, match="block_sum<nothing, 96>"):
+        store.get_kernel("block_sum<nothing, 96>")
 
 
 def test_a_loaded_kernel_is_found_in_memory(store, driver):

@@ -63,6 +63,9 @@ def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
 
 def cached(request: Request) -> Iterator[Candidate]:
     """Rung 3: the compile that an earlier process (or a build on this machine) recorded, or why there is none."""
+    if request.made:  # and recorded by now; if it is for another device, the next rung looks again
+        yield _not_cached(request, "nothing was recorded before this process compiled it")
+        return
     try:
         recalled = request.source.recalled_key(request.arch, request.instance)
         found = None if recalled is None else recorded_candidate(request, recalled)
@@ -186,6 +189,21 @@ def climb(request: Request, take: Callable[[Image], _T]) -> Iterator[Attempt[_T]
                 return
             if tried.leave_rung:
                 break
+
+
+def compile_ahead(request: Request) -> dict[str, Image]:
+    """Compile for a request whose first candidate is a compile, before the driver is asked; return images by key.
+
+    Raises what the compile raises.
+    """
+    for rung in ladder(request):
+        if any(candidate.accepted for candidate in rung(request)):
+            if rung is not jitted:
+                break
+            from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_ahead  # off the prebuilt path
+
+            return jit_ahead(request)
+    return {}
 
 
 def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:

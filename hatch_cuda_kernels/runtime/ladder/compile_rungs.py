@@ -157,7 +157,15 @@ def _jit(request: Request) -> Image:
     from hatch_cuda_kernels.compiler.toolchain import current_toolchain
 
     key = request.source.key(request.arch, request.instance, current_toolchain())
-    return get_or_make_image(request, key, partial(_compile, request))
+    return request.made.pop(key, None) or get_or_make_image(request, key, partial(_compile, request))
+
+
+def jit_ahead(request: Request) -> dict[str, Image]:
+    """Compile for this request now, and return the image by its key."""
+    from hatch_cuda_kernels.compiler.toolchain import current_toolchain
+
+    image = _jit(request)
+    return {request.source.key(request.arch, request.instance, current_toolchain()): image}
 
 
 def _compile(request: Request, notice: Notice) -> Entry:
