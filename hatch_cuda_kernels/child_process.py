@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -106,6 +105,8 @@ class ChildProcess:
         send, receive = self.process.stdin, self.process.stdout
         if send is None or receive is None:  # for mypy: both are pipes
             raise ChildDiedError
+        import pickle  # few processes have a child
+
         data = pickle.dumps(call)
         try:
             send.write(data)
@@ -161,6 +162,8 @@ def serve(temporary: str) -> None:
     """
     global _serving  # noqa: PLW0603 - a fact about the process
     _serving = True
+    import pickle
+
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     calls: SimpleQueue[Call] = SimpleQueue()
@@ -184,6 +187,8 @@ def _receive(calls: SimpleQueue[Call], temporary: str) -> None:
 
     A ptxas that runs for this process ends as well: it is in the process group that this one leads.
     """
+    import pickle
+
     try:
         while True:
             calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent

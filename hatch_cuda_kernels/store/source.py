@@ -148,7 +148,7 @@ class ModuleSource:
             copies = package_copies(self._reader, self._index)
             return read_again(recipe, self.root, self._reader.details(self._module).levels, copies)
         if self._unlisted is None:
-            return read_shipped(self._reader, self._index, recipe, as_here=as_here)
+            return read_shipped(self._reader, self._index, recipe, as_here=True) if as_here else self._shipped
         reading = self._reading
         if reading.sources is not None and (reading.is_here or not as_here):
             return reading.sources
@@ -264,6 +264,11 @@ class ModuleSource:
         )
 
     @cached_property
+    def _shipped(self) -> SourceSet:
+        """The sources as the store has them, read once for the key and for the compile."""
+        return read_shipped(self._reader, self._index, self.recipe())
+
+    @cached_property
     def _as_shipped(self) -> bool:
         """Whether the key follows from the index alone: the source is as shipped, and is read as the build read it."""
         index, root = self._index, self.root
@@ -280,7 +285,7 @@ class ModuleSource:
         def read() -> tuple[str, ...]:
             try:
                 recipe = self.recipe()
-                units = recipe.units(read_shipped(self._reader, index, recipe))
+                units = recipe.units(self._shipped)
             except (InputError, StoreError):
                 return ()
             return tuple(unit.program.sha256 for unit in units)
