@@ -45,8 +45,8 @@ def package_folders(name: str) -> tuple[Path, ...]:
     first, *rest = name.split(".")
     if first in sys.stdlib_module_names:
         raise InputError(f"{first!r} is Python's own module; name a package that is installed")
-    places = [Path(place, *rest) for place in _places(first)]
-    found = tuple(place.resolve() for place in places if place.is_dir())
+    places = [Path(place, *rest).absolute() for place in _places(first)]
+    found = tuple(place for place in places if place.is_dir())
     if archive := next((place for place in places if _in_archive(place)), None) if not found else None:
         raise InputError(f"{name!r} is in the archive {archive}; install it, so that its files are in folders")
     return found
@@ -178,16 +178,17 @@ def _listed(found: Distribution, lead: str) -> dict[str, str]:
 
 
 def _is_editable_at(found: Distribution, folder: Path) -> bool:
-    from urllib.parse import unquote, urlsplit  # most distributions are no editable ones
+    from urllib.parse import urlsplit  # most distributions are no editable ones
+    from urllib.request import url2pathname
 
     try:
         stated = json.loads(found.read_text("direct_url.json") or "{}")
         source = urlsplit(stated["url"]) if stated.get("dir_info", {}).get("editable") else None
     except (ValueError, LookupError, AttributeError, TypeError):
         return False
-    return (
-        source is not None and source.scheme == "file" and folder.is_relative_to(Path(unquote(source.path)).resolve())
-    )
+    if source is None or source.scheme != "file":
+        return False
+    return folder.resolve().is_relative_to(Path(url2pathname(source.path)).resolve())
 
 
 def _described(package: str, found: Distribution, *, altered: bool = False) -> PackageRecord:

@@ -126,7 +126,8 @@ class ProjectFiles:
     def _package(self, mark: str) -> tuple[Path, ...]:
         if mark not in self._packages:
             try:
-                self._packages[mark] = package_folders(mark.removeprefix(MARK))
+                folders = package_folders(mark.removeprefix(MARK))
+                self._packages[mark] = tuple(folder.resolve() for folder in folders)
             except InputError:  # which the manifest's reader reports
                 self._packages[mark] = ()
         return self._packages[mark]

@@ -17,9 +17,11 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
 from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros, possible_spellings
+from hatch_cuda_kernels.includes.installed import package_of
 from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.project import normalize, wandering
 from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, parse_text
+from hatch_cuda_kernels.libraries import is_cccl_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -207,19 +209,25 @@ class _Reader:
     def origin(self, start: str, others: Mapping[str, SourceFile]) -> Origin:
         """Return the texts as they were, and how they change."""
         program = VIRTUAL_ROOT + start
+        done = {path: one for path, one in self.done.items() if not self._is_toolkits(path)}
         found = Origin(
-            {**others, **{VIRTUAL_ROOT + path: self.text(path).file for path in self.done}},
-            {VIRTUAL_ROOT + path: one.edits for path, one in self.done.items()},
-            {VIRTUAL_ROOT + path: one.targets for path, one in self.done.items()},
+            {**others, **{VIRTUAL_ROOT + path: self.text(path).file for path in done}},
+            {VIRTUAL_ROOT + path: one.edits for path, one in done.items()},
+            {VIRTUAL_ROOT + path: one.targets for path, one in done.items()},
         )
         if start in self.wanted:
             found.edits[program] = (*found.edits[program], *_once_in_source(found.files[program]))
         return found
 
+    def _is_toolkits(self, path: str) -> bool:
+        """Return whether a file of a package is one of CCCL's, which NVRTC takes as it is, like the toolkit's own."""
+        folders = (one for one in self.renamer.include if package_of(path) and path.startswith(f"{one}/"))
+        return any(is_cccl_header(path[len(one) + 1 :]) for one in folders)
+
     def shown(self, path: str, origin: Origin) -> str:
         """Return a file as NVRTC is shown it."""
         known, name = self.done[path], VIRTUAL_ROOT + path
-        edits = origin.edits[name]
+        edits = origin.edits.get(name, known.edits)
         return known.text if len(edits) == len(known.edits) else Edited(origin.files[name], edits).text
 
     def _want(self, paths: Iterable[str]) -> bool:

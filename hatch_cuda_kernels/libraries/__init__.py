@@ -16,9 +16,10 @@ __getattr__ = lazy(
         "dispatch": "as_declared dispatched",
         "table": (
             "begins_as boost_header defines_constants entry has_toolkit_prefix header_of header_of_use headers_in "
-            "hides_mark is_host_call is_host_header is_library_header is_toolkit_macro is_torch_name namespaces "
-            "opened_namespaces own_functions package_distribution package_with renamed_functions stand_in_headers "
-            "standard_headers std_templates telling_words torch_headers torch_names torch_paths words_in"
+            "hides_mark is_cccl_header is_host_call is_host_header is_library_header is_toolkit_macro is_torch_name "
+            "namespaces opened_namespaces own_functions package_distribution package_with renamed_functions "
+            "stand_in_headers standard_headers std_templates telling_words torch_headers torch_names torch_paths "
+            "words_in"
         ),
     },
 )

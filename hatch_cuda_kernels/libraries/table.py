@@ -283,6 +283,12 @@ def defines_constants(name: str) -> bool:
 
 
 @cache
+def is_cccl_header(name: str) -> bool:
+    """Return whether a header is one of CCCL's, which are written for NVRTC as for nvcc."""
+    return name.startswith(entry("cuda", "headers", "cccl")) or (name.startswith("cuda/") and "." not in name)
+
+
+@cache
 def hides_mark(word: str) -> bool:
     """Return whether a word that no text defines may be a macro of a library's that hides a mark."""
     known = table("cuda")["macros"]

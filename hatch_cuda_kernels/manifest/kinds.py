@@ -478,8 +478,8 @@ def _own_package(files: ProjectFiles, name: str) -> str | None:
     shown = next((place for place in places if files.kind(f"{place}/__init__.py") == "file"), None)
     if shown is not None:
         return shown
-    inside = (place for place in package_folders(name) if place.is_relative_to(files.root))
-    found = next((place for place in inside if not is_in_environment(place, name)), None)
+    folders = (place.resolve() for place in package_folders(name) if not is_in_environment(place, name))
+    found = next((place for place in folders if place.is_relative_to(files.root)), None)
     return None if found is None else found.relative_to(files.root).as_posix()
 
 

@@ -241,6 +241,27 @@ def test_a_tree_of_links_is_a_package(site, project, tmp_path):
     assert "@toy/core/include/toy/detail/value.h" in sources.files
 
 
+def test_a_package_that_is_a_link_has_its_distribution(site, project, tmp_path):
+    """Where a folder is one file of a link, the metadata is beside the link."""
+    shutil.move(site / "toy", tmp_path / "elsewhere")
+    (site / "toy").symlink_to(tmp_path / "elsewhere")
+    [planned] = make_plan(load_manifest(project / "kernels.yaml"))
+    assert [*map(str, planned.packages)] == ["toy (toy-cuda13x 1.2)"]
+
+
+def test_cccl_of_a_package_is_shown_as_it_is(site, project):
+    """Its headers tell NVRTC from nvcc by themselves; those of others are shown as to nvcc."""
+    text = "#if defined(__GLIBCXX__)\n#error for nvcc\n#endif\ninline void host() { new int; }\n"
+    for name in ("cub/one.cuh", "toy/other.cuh"):
+        (site / "toy/core/include" / name).parent.mkdir(exist_ok=True)
+        (site / "toy/core/include" / name).write_text(text)
+    (project / "scale.cu").write_text("#include <cub/one.cuh>\n#include <toy/other.cuh>\n")
+    [sources] = read_sources(load_manifest(project / "kernels.yaml")).values()
+    shown = {name.rpartition("include/")[2]: shown for name, shown in sources.units[0].headers}
+    assert shown["cub/one.cuh"] == text
+    assert shown["toy/other.cuh"] != text
+
+
 def test_each_part_of_a_namespace_has_its_distribution(tmp_path, make_project, monkeypatch):
     """Two folders on ``sys.path`` have parts of one namespace package, and a header is of the wheel that lists it."""
     header = {
