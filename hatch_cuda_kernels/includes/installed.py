@@ -54,13 +54,13 @@ def package_folders(name: str) -> tuple[Path, ...]:
 
 def _places(name: str) -> list[str]:
     """Return where the import system looks for the modules of a package. Raises InputError for a module of one file."""
-    from importlib.machinery import PathFinder  # few projects include headers of packages
-    from importlib.util import find_spec
+    from importlib.util import find_spec  # few projects include headers of packages
 
     try:
         spec = find_spec(name)
     except (ImportError, AttributeError, ValueError):  # something is in its place among the modules that are loaded
-        spec = PathFinder.find_spec(name)
+        finders = filter(None, (getattr(finder, "find_spec", None) for finder in sys.meta_path))
+        spec = next(filter(None, (find(name, None) for find in finders)), None)
     if spec is not None and spec.submodule_search_locations is None:
         raise InputError(f"{name!r} is one file ({spec.origin}), and not a package, which may have folders of headers")
     return [] if spec is None else [str(place) for place in spec.submodule_search_locations or ()]

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import tomllib
+import types
 import zipfile
 
 import pytest
@@ -299,6 +300,13 @@ def test_a_package_in_an_editable_install_is_found(tmp_path, project, monkeypatc
     [planned] = make_plan(load_manifest(project / "kernels.yaml"))
     [record] = planned.packages
     assert (str(record), record.license) == ("toy (toy-dev 3, altered)", "MIT License")
+
+
+@pytest.mark.parametrize("module", [None, types.ModuleType("toy")])
+def test_what_is_imported_in_its_place_does_not_count(site, project, monkeypatch, module):
+    """A test may have put anything among the modules that are loaded."""
+    monkeypatch.setitem(sys.modules, "toy", module)
+    assert load_manifest(project / "kernels.yaml").modules[0].options.include == ("@toy/core/include",)
 
 
 @pytest.mark.parametrize("folder", ["", "src/"])
