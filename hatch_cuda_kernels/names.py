@@ -196,7 +196,7 @@ def spell_values(values: Mapping[str, object]) -> dict[str, str]:
 
 def values_text(axes: Mapping[str, str]) -> str:
     """Return values of axes in words."""
-    return ", ".join(f"{axis}={value}" for axis, value in axes.items())
+    return ", ".join(f"{axis}={value if value.isprintable() else repr(value)}" for axis, value in axes.items())
 
 
 _PLACEHOLDER: Final = r"\{([A-Za-z_][A-Za-z0-9_]*)\}"

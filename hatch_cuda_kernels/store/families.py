@@ -72,7 +72,7 @@ class ModuleFamily(NamedTuple):
         """Return why these values may not be compiled; empty if they may."""
         for axis, value in axes.items():
             if not value.isprintable():
-                return f"{axis} is {value!r}, which is not one line of plain text"
+                return f"the value of {axis} is not one line of plain text"
         for excluded in self.exclude:
             if all(normalize_name(value) == normalize_name(axes[axis]) for axis, value in excluded.items()):
                 return f"the manifest excludes {values_text(excluded)}"

@@ -318,6 +318,9 @@ def find_module(reader: StoreReader, family: str, values: Mapping[str, object]) 
     For a combination that is not listed, that is a key by which the reader knows the module from now on. Raises
     InputError with what there is, and StoreError.
     """
+    for axis, value in values.items():
+        if value is None or isinstance(value, bytes | type):
+            raise InputError(f"{axis} takes C++ text or a number, not {value!r}")
     axes = spell_values(values)
     key = family_key(family, axes)
     lines = reader.find(key) if axes else []

@@ -9,8 +9,10 @@ import pytest
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
-from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, NoImageError
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, NoImageError, StoreError
 from hatch_cuda_kernels.manifest import load_manifest
+from hatch_cuda_kernels.plugin.layout import wheel_inputs
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +104,8 @@ def test_what_the_manifest_excludes_is_not_compiled(build, fresh_cache):
             {"T": "half", "N": 1, "M": 1},
             "with T=half, N=1, M=1; M is no axis of it; T is float or unsigned int; N",
         ),
-        ({"T": "a\nb", "N": 1}, r"T is 'a\\nb', which is not one line of plain text"),
+        ({"T": "a\nb", "N": 1}, r"with T='a\\nb', N=1: the value of T is not one line of plain text"),
+        ({"T": float, "N": 1}, r"T takes C\+\+ text or a number, not <class 'float'>"),
         ({"T": "float", "N": "x y"}, "a launch rule: 'x y' is not an expression"),
     ):
         with pytest.raises(InputError, match=message):
@@ -147,6 +150,68 @@ def test_headers_that_macros_name_are_shipped_if_they_are_declared(build, tmp_pa
     with pytest.raises(CompileError, match=r'cannot open source file "other_short\.h"'):
         store.module("scale", T="short").find_image("scale", arch="sm_90")
     assert not (store.path / "project.source" / "inc" / "other_short.h").exists()
+    root = tmp_path / "project"
+    in_sdist = wheel_inputs(load_manifest(root / "kernels.yaml"), root)
+    assert {"tables/int.h", "tables/deep_int.h", "tables/short.h"} < in_sdist.keys()
+    assert "inc/other_short.h" not in in_sdist
+    assert main(["verify", str(store.path), "--rebuild"]) == 0
+    (store.path / "project.source" / "tables" / "int.h").write_text("")
+    assert main(["verify", str(store.path)]) == 1
+    with pytest.raises(StoreError, match=r"int\.h: this source does not match the digest"):
+        open_store(store.path).module("scale", T="int").find_image("scale", arch="sm_80")
+
+
+def test_host_code_that_only_its_values_read_is_cut(build):
+    """By the rules, and where NVRTC refuses more."""
+    source = """
+        #define CHOICE_(T) USE_##T
+        #define CHOICE(T) CHOICE_(T)
+        #define USE_int 1
+        #if CHOICE(TYPE)
+        #include <vector>
+        std::vector<int> numbers() { return {read_file()}; }
+        namespace n { unknown::T f(int b) { return {}; } }
+        #endif
+        extern "C" __global__ void k(TYPE* x) { *x = 1; }
+    """
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules: {"k_{T}": {source: k.cu, matrix: {T: [float]}, options: {define: {TYPE: "{T}"}}}}
+    """
+    store = build(manifest, **{"k.cu": source})
+    ask = lambda: open_store(store.path).module("k", T="int").find_image("k", arch="sm_90").origin  # noqa: E731
+    assert [ask(), ask()] == ["jitted", "cached"]
+
+
+def test_modules_of_several_programs_and_sources(build):
+    """Of one in chunks, an instance is compiled alone; one that is linked is linked again."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "chunk_{T}":
+            source: c.cu
+            chunk: 1
+            matrix: {T: [float], N: [1, 2]}
+            instances: ["fill<{T}, {N}>"]
+            options: {define: {TYPE: "{T}"}}
+          "linked_{T}": {sources: [a.cu, b.cu], matrix: {T: [float]}, options: {define: {TYPE: "{T}"}}}
+          "{T}_*": {source: "star/*.cu", matrix: {T: [float]}, options: {define: {TYPE: "{T}"}}}
+    """
+    files = {
+        "c.cu": "template <class T, int N> __global__ void fill(T* p) { *p = N; }\n__global__ void one(TYPE* p) {}\n",
+        "a.cu": '__device__ TYPE g(TYPE);\nextern "C" __global__ void k(TYPE* p) { *p = g(1); }\n',
+        "b.cu": "__device__ TYPE g(TYPE x) { return x + 1; }\n",
+        "star/x.cu": 'extern "C" __global__ void x(TYPE* p) { *p = 1; }\n',
+    }
+    store = build(manifest, **files)
+    found = store.module("chunk", T="int").find_image("fill<int,2>", arch="sm_90")
+    assert {symbol.name for symbol in found.kernels} == {"fill<int,2>", "one"}
+    for family, kernel, name in (("linked", "k", "linked_int"), ("x", "x", "int_x"), ("chunk", "one", "chunk_int")):
+        modules = [open_store(store.path).module(family, T="int") for _ in range(2)]
+        assert [module.find_image(kernel, arch="sm_90").origin for module in modules] == ["jitted", "cached"]
+        assert modules[0].name == name
 
 
 def test_an_editable_install_compiles_it_from_the_project(build, make_project, fresh_cache):
