@@ -58,7 +58,9 @@ def _places(name: str) -> list[str]:
 
     try:
         spec = find_spec(name)
-    except (ImportError, AttributeError, ValueError):  # something is in its place among the modules that are loaded
+    except (ImportError, AttributeError, ValueError):
+        spec = None
+    if spec is None and name in sys.modules:  # something else is in its place there
         finders = filter(None, (getattr(finder, "find_spec", None) for finder in sys.meta_path))
         spec = next(filter(None, (find(name, None) for find in finders)), None)
     if spec is not None and spec.submodule_search_locations is None:
