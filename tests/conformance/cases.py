@@ -129,6 +129,34 @@ def on_names():
     yield "table", "9.0", NEW, None, {"error": "unknown"}
 
 
+def on_axes():
+    """Yield the rows of modules that are found by values of axes."""
+    for values, module in (
+        ({"T": "float", "N": 1}, "scale_float-1"),
+        ({"N": "1", "T": " unsigned  int"}, "scale_unsigned_int-1"),
+        ({"T": "a;b", "N": 1}, "scale_a_b-1"),
+        ({"T": " a ;b ", "N": "2"}, "scale_a_b-2"),
+    ):
+        arch = "sm_90a" if "unsigned" in module else "sm_90"
+        yield "scale", "9.0", NEW, f"{module} {arch} cubin", {"module": "scale", "axes": values}
+    yield "scale", "9.0", NEW, "one-2 sm_90 cubin", {"module": "one", "axes": {"N": 2}}
+    other = {"refused": {"sm_90 cubin": "major"}, "compile": "sm_100"}
+    yield "scale", "10.0", NEW, None, {"module": "scale", "axes": {"T": "float", "N": 1}} | other
+    unlisted = {"module": "scale", "axes": {"T": "thrust::complex<float>", "N": 3}, "refused": {}}
+    yield "scale", "9.0", NEW, None, unlisted
+    yield "scale", "9.0", NEW, None, unlisted | {"compile": "sm_90"}
+    for family, values in (
+        ("scale", {"T": "unsigned int", "N": 2}),
+        ("scale", {"T": "float"}),
+        ("scale", {"T": "float", "N": 1, "M": 1}),
+        ("scale", {"T": "a", "b=1;N": 1}),
+        ("other", {"N": 1}),
+    ):
+        yield "scale", "9.0", NEW, None, {"module": family, "axes": values, "error": "unknown"}
+    yield "scale", "9.0", NEW, None, {"module": "one", "axes": {"N": 3}, "error": "ambiguous"}
+    yield "{scale;N=1;T=float", "9.0", NEW, None, {"error": "unknown"}
+
+
 def on_other_stores():
     """Yield the rows of the other well-formed stores, each after its store."""
     for device, image in {"8.0": "sm_80 cubin", "9.0": "sm_90 cubin", "12.0": "compute_80 ptx"}.items():
@@ -157,7 +185,7 @@ def all_cases():
     """Return every case as data."""
     known = stores.all_modules()
     rows = [("devices", row) for row in (*on_devices(), *on_suffixes(), *on_refusing_drivers())]
-    rows += [("names", row) for row in on_names()] + [*on_other_stores()]
+    rows += [("names", row) for row in on_names()] + [("axes", row) for row in on_axes()] + [*on_other_stores()]
     made = [_case(f"stores/{store}", known[store], *row) for store, row in rows]
     scale = {"scale": malformed.scale()}
     for name, more in on_damage():
@@ -173,7 +201,7 @@ def _case(store, modules, name, device, driver, image, more=None):
     codes = more.pop("refuses", {})
     compiler = "13.0" if "compile" in more else more.pop("compiler", None)
     ask = {"store": store, "name": name, "device": device, "driver": driver, "compiler": compiler}
-    ask |= {what: more.pop(what) for what in ("variable", "module") if more.get(what)}
+    ask |= {what: more.pop(what) for what in ("variable", "module", "axes") if more.get(what)}
     more.pop("module", None)
     if codes:
         ask["refuses"] = {modules[name].digest(refused): code for refused, code in codes.items()}

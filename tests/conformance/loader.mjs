@@ -154,6 +154,22 @@ function findLine(store, { name, module = null, variable = false }) {
   throw new Refusal({ error: fitting.length > 1 ? "ambiguous" : "unknown" });
 }
 
+// The module with some values of axes, and its kernel
+
+function findByAxes(store, ask) {
+  const names = Object.keys(ask.axes).sort();
+  const keys = Object.fromEntries(names.map(axis => [axis, keyOf(String(ask.axes[axis]))]));
+  const values = names.map(axis => `;${axis}=${keys[axis].replaceAll(";", ";;")}`);
+  const [listed] = linesOf(store, `{${ask.module}${values.join("")}`);
+  if (listed) return findLine(store, { ...ask, module: listed.module });
+  const further = linesOf(store, `{${[ask.module, ...names].join(";")}`);
+  if (further.length !== 1) throw new Refusal({ error: further.length > 1 ? "ambiguous" : "unknown" });
+  const { exclude = [] } = json(`${store}/${further[0].module}/details.json`).family;
+  const excluded = exclude.some(item => Object.entries(item).every(([axis, value]) => keyOf(value) === keys[axis]));
+  if (excluded) throw new Refusal({ error: "unknown" });
+  return { module: further[0].module, unlisted: true };
+}
+
 // Images
 
 function unpack(block) {
@@ -270,7 +286,7 @@ function damagedSource(store, { schema, module, files }) {
 
 function answer(ask) {
   const device = pair(ask.device);
-  const line = findLine(ask.store, ask);
+  const line = ask.axes ? findByAxes(ask.store, ask) : findLine(ask.store, ask);
   const index = readIndex(ask.store, line.module);
   const chosen = line.unlisted ? { refused: {} } : choose(ask.store, index, line, { ...ask, device });
   if (chosen.image || !ask.compiler) return chosen;

@@ -40,6 +40,10 @@ class Module:
         self.places = {}
         """Of images that have no file of their own: where they are."""
         self.isa = "9.0"
+        self.details = {}
+        """More members of details.json."""
+        self.keys = []
+        """What kernels.tsv has of the module besides its kernels and variables."""
 
     def text(self, image):
         """Return an image."""
@@ -81,12 +85,15 @@ class Module:
             yield name.replace(", ", ","), self.name, lowered, "ptr", name, "float*", "y"
         for name, lowered in self.variables.items():
             yield f"&{name}", self.name, lowered, "", name
+        for key in self.keys:
+            yield key, self.name, "", "", self.index["family"]
 
     def files(self):
         """Return the module's files, relative to the store."""
         own = {image: data for image, data in self.images.items() if image not in self.places}
         details = {"schema": 1, "names": list(self.kernels), "resources": {}}
         details |= {"lowered": self.lowered} if self.lowered else {}
+        details |= self.details
         source = f"project.source/{self.name.partition('.')[0]}.cu"
         return {
             f"{self.name}/index.json": json_bytes(self.index_data()),
@@ -152,6 +159,34 @@ def names():
 TEMPLATES = [("<sum", "sums", "", "", "sum"), ("<sort", "renamed", "", "", "sort")]
 
 
+def axes():
+    """Return modules of families: found by values of axes, in one or two entries, and with an excluded combination."""
+
+    def module(name, key, images=("sm_90 cubin",), **values):
+        made = Module(name, images, {"scale": "scale"}, family=key[1:].partition(";")[0], axes=values)
+        made.keys = [key]
+        return made
+
+    first = module("scale_float-1", "{scale;N=1;T=float", T="float", N="1")
+    first.keys.append("{scale;N;T")
+    listed = {"T": ["float", "a ; b", "unsigned int"], "N": ["1", "2"]}
+    family = {"entry": "scale_{T}-{N}", "axes": listed, "names": [], "exclude": [{"T": "unsigned int", "N": "2"}]}
+    first.details = {"family": family}
+    every = [
+        first,
+        module("scale_a_b-1", "{scale;N=1;T=a;;b", T="a ; b", N="1"),
+        module("scale_unsigned_int-1", "{scale;N=1;T=unsigned int", ("sm_90a cubin",), T="unsigned int", N="1"),
+        module("scale_a_b-2", "{scale;N=2;T=a;;b", T="a ; b", N="2"),
+        module("one_1", "{one;N=1", N="1"),
+        module("one-2", "{one;N=2", N="2"),
+    ]
+    for found, entry in zip(every[-2:], ("one_{N}", "one-{N}"), strict=True):
+        found.keys.append("{one;N")
+        number = found.index["axes"]["N"]
+        found.details = {"family": {"entry": entry, "axes": {"N": [number]}, "names": []}}
+    return {found.name: found for found in every}
+
+
 def packed():
     """Return modules whose images are packed in two blocks, shared with another module, or in one's plain file."""
     solid = Module("solid", ["sm_80 cubin", "sm_90 cubin", "compute_80 ptx"])
@@ -197,6 +232,7 @@ def all_modules():
     return {
         "devices": devices(),
         "names": names(),
+        "axes": axes(),
         "packed": packed()[0],
         "extended": {"later": extended()},
         "schema-1": {"first": schema_1()},
@@ -213,6 +249,7 @@ def all_stores():
     more = {"notes.json": b"{}\n", "later/thumbnail.png": b"no picture\n"}
     return {
         "devices": store(*modules["devices"]),
+        "axes": store(*modules["axes"]),
         "names": store(*modules["names"], lines=TEMPLATES),
         "packed": store(*modules["packed"], files=packed()[1]),
         "extended": store(*modules["extended"], files=more),

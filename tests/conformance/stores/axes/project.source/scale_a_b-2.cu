@@ -1,0 +1,1 @@
+extern "C" __global__ void scale_a_b-2(float* y) { *y = 1; }
