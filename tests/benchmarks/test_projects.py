@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 PROJECTS = Path(__file__).parents[2] / "benchmarks/projects"
 MOST_LINES = 15
+#: Of a manifest whose sources take macros, with an entry for each set of these.
+MOST_LINES_OF_VARIANTS = 40
 
 CUPYX = """
 import cupy
@@ -35,12 +38,17 @@ def python_kernels(monkeypatch):
 
 
 def test_manifests_are_short_and_have_their_sources_stated(monkeypatch):
-    """A project takes a manifest of at most 15 lines, and none lacks its entry in projects.toml."""
+    """A project takes at most 15 lines, or 40 for variants by macros, and none lacks its entry in projects.toml."""
     monkeypatch.syspath_prepend(str(PROJECTS))
     from project_list import load_projects
 
     manifests = {path.stem: path.read_text().splitlines() for path in PROJECTS.glob("*.yaml")}
-    assert {name for name, lines in manifests.items() if len(lines) > MOST_LINES} == set()
+    with_variants = {
+        name for name, lines in manifests.items() if any(re.match(r' +"\w*\*?\w*\{', one) for one in lines)
+    }
+    assert with_variants == {"johnh2o2+cuvarbase", "ptycho+ptypy", "rapidsai+cucim"}
+    most = {name: MOST_LINES_OF_VARIANTS if name in with_variants else MOST_LINES for name in manifests}
+    assert {name for name, lines in manifests.items() if len(lines) > most[name]} == set()
     assert {project.name for project in load_projects(PROJECTS / "projects.toml")} == manifests.keys()
     sys.modules.pop("sources", None)
 

@@ -9,15 +9,19 @@ from pathlib import Path
 
 
 def outcomes(path: Path) -> dict[str, tuple[str, str]]:
-    """Return each test's outcome and the first line of what it said."""
+    """Return each test's outcome and what it said."""
     if not path.is_file():
         return {}
     found = {}
     for case in ET.parse(path).iter("testcase"):
         ended = next((child for child in case if child.tag in {"failure", "error", "skipped"}), None)
-        told = "" if ended is None else (ended.get("message") or "").partition("\n")[0]
+        told = "" if ended is None else ended.get("message") or ""
         found[f"{case.get('classname')}::{case.get('name')}"] = ("passed" if ended is None else ended.tag, told)
     return found
+
+
+def first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def main() -> None:
@@ -31,8 +35,14 @@ def main() -> None:
         for test in sorted(both):
             one, two = before[test], after[test]
             if one[0] != two[0]:
-                print(f"  {test}: {one[0]} -> {two[0]}: {(two[1] or one[1])[:300]}")
-        told = Counter(message[:160] for outcome, message in before.values() if outcome in {"failure", "error"})
+                print(f"  {test}: {one[0]} -> {two[0]}: {first_line(two[1] or one[1])[:300]}")
+        failed = [test for test in both if before[test][0] == after[test][0] == "failure"]
+        other = [test for test in failed if before[test] != after[test]]
+        print(f"  fail in both {len(failed)}, of which {len(failed) - len(other)} say the same")
+        for test in other[:12]:
+            print(f"  {test}: {before[test][1][:200]!r} -> {after[test][1][:200]!r}")
+        ends = (first_line(message)[:160] for outcome, message in before.values() if outcome in {"failure", "error"})
+        told = Counter(ends)
         for message, count in told.most_common(12):
             print(f"  {own.stem} fails {count}x: {message}")
 

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The tests of projects that load .cu files with CuPy, on a GPU, twice: with their own compile path, and with kernels from
+# wheels built with this package; and the first use in a fresh process both ways. Needs CuPy, SciPy, pytest and
+# pytest-timeout there, and in CARRIED what gpu/prepare_loaders.py made. Writes a record into OUT.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+carried=${CARRIED:?the folder that gpu/prepare_loaders.py made} out=${OUT:?a folder for the record}
+carried=$(cd "$carried" && pwd) work=$(mktemp -d)
+mkdir -p "$out" "$work/site"
+for wheel in "$carried"/wheels/*.whl; do python3 -m zipfile -e "$wheel" "$work/site"; done
+paths="$work/site:$here/gpu:$carried/ptypy:$carried/httomolibgpu:$carried/tomobar:$carried/cucim/python/cucim/src"
+export PYTHONPATH="$paths" PYTHONDONTWRITEBYTECODE=1 HATCH_CUDA_KERNELS_JIT=0 NUMEXPR_MAX_THREADS=4 OMP_NUM_THREADS=4
+export PYTEST_ADDOPTS="-q -ra --tb=short --maxfail=2000 -p no:cacheprovider -p newer_standard_plugin -p loader_plugin"
+{
+  date -u +"%Y-%m-%d %H:%M UTC"
+  nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader
+  python3 --version
+  python3 -m pip list 2> /dev/null | grep -i -E "^(cuda|cupy|numpy|scipy|pytest|h5py|scikit-image|nvidia-cuda-(nvrtc|runtime|cccl))"
+  ls -l "$carried"/wheels
+} 2>&1 | tee "$out/machine.txt"
+xml=()
+run() { # PROJECT SECONDS FOLDER ARGUMENTS...: pytest both ways, with CuPy's cache empty at first
+  local project=$1 limit=$2 folder=$3; shift 3
+  for way in own store; do
+    local store=""; [ $way = store ] && store=${project}_kernels
+    (cd "$folder" && PROJECT=$project PROJECT_STORE=$store CUPY_CACHE_DIR="$work/cache-$project-$way" timeout "$limit" \
+      python3 -m pytest "$@" --junitxml="$work/$project-$way.xml" > "$out/$project-$way.txt" 2>&1)
+    echo "$project $way: status $?, $(tail -1 "$out/$project-$way.txt")"
+    xml+=("$work/$project-$way.xml")
+  done
+}
+limit=(--timeout=60)
+run httomolibgpu 100 "$carried/httomolibgpu" tests -o addopts= "${limit[@]}" --session-timeout=90
+run ptypy 110 "$carried/ptypy" test/accelerate_tests/cuda_cupy_tests --ignore=test/accelerate_tests/cuda_cupy_tests/multi_gpu_test.py \
+  -c /dev/null --rootdir . "${limit[@]}" --session-timeout=100
+run cucim 60 "$carried/cucim/python/cucim/src/cucim" core/operations/morphology/tests skimage/feature/tests/test_blob.py \
+  -c /dev/null --rootdir . "${limit[@]}" --session-timeout=50
+python3 "$here/gpu/compare.py" "${xml[@]}" | tee "$out/compare.txt"
+grep -h -E "^loads " "$out"/*-own.txt "$out"/*-store.txt | tee "$out/counts.txt"
+first() { # PROJECT WAY CACHE-FOLDER LABEL
+  local store=""; [ "$2" = store ] && store=${1}_kernels
+  PROJECT=$1 PROJECT_STORE=$store CUPY_CACHE_DIR=$3 timeout 60 python3 "$here/gpu/first_use.py" 2> "$work/error" | tail -1 \
+    | sed "s/^{/{\"project\": \"$1\", \"way\": \"$2\", \"cache\": \"$4\", /" | tee -a "$out/first_use.jsonl"
+  [ "${PIPESTATUS[0]}" = 0 ] || tail -3 "$work/error"
+}
+for project in ptypy httomolibgpu cucim; do
+  for way in own store; do
+    for turn in 1 2 3; do
+      first $project $way "$work/first-$project-$way-$turn" empty
+      for again in 1 2; do first $project $way "$work/first-$project-$way-$turn" warm; done
+    done
+  done
+done
