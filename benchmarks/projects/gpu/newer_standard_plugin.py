@@ -1,4 +1,4 @@
-"""A pytest plugin for both ways alike: C++17 where a project asks for C++11 or C++14, which CuPy's headers now refuse."""
+"""A pytest plugin for both ways alike: C++17 where a project asks for C++11 or 14, which CuPy's headers now refuse."""
 
 from __future__ import annotations
 
