@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The tests of projects that load .cu files with CuPy, on a GPU, twice: with their own compile path, and with kernels from
 # wheels built with this package; and the first use in a fresh process both ways. Needs CuPy, SciPy, pytest and
-# pytest-timeout there, and in CARRIED what gpu/prepare_loaders.py made. Writes a record into OUT.
+# pytest-timeout there, and in CARRIED what gpu/prepare_loaders.py made. Writes a record into OUT. The arguments are its
+# parts, each of which takes less than ten minutes: tests (the default), engines, first.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 carried=${CARRIED:?the folder that gpu/prepare_loaders.py made} out=${OUT:?a folder for the record}
@@ -24,30 +25,44 @@ run() { # PROJECT SECONDS FOLDER ARGUMENTS...: pytest both ways, with CuPy's cac
   for way in own store; do
     local store=""; [ $way = store ] && store=${project}_kernels
     (cd "$folder" && PROJECT=$project PROJECT_STORE=$store CUPY_CACHE_DIR="$work/cache-$project-$way" timeout "$limit" \
-      python3 -m pytest "$@" --junitxml="$work/$project-$way.xml" > "$out/$project-$way.txt" 2>&1)
-    echo "$project $way: status $?, $(tail -1 "$out/$project-$way.txt")"
+      python3 -m pytest "$@" --junitxml="$work/$project-$way.xml" > "$out/$part-$project-$way.txt" 2>&1)
+    echo "$project $way: status $?, $(tail -1 "$out/$part-$project-$way.txt")"
     xml+=("$work/$project-$way.xml")
   done
 }
-limit=(--timeout=60)
-run httomolibgpu 100 "$carried/httomolibgpu" tests -o addopts= "${limit[@]}" --session-timeout=90
-run ptypy 110 "$carried/ptypy" test/accelerate_tests/cuda_cupy_tests --ignore=test/accelerate_tests/cuda_cupy_tests/multi_gpu_test.py \
-  -c /dev/null --rootdir . "${limit[@]}" --session-timeout=100
-run cucim 60 "$carried/cucim/python/cucim/src/cucim" core/operations/morphology/tests skimage/feature/tests/test_blob.py \
-  -c /dev/null --rootdir . "${limit[@]}" --session-timeout=50
-python3 "$here/gpu/compare.py" "${xml[@]}" | tee "$out/compare.txt"
-grep -h -E "^loads " "$out"/*-own.txt "$out"/*-store.txt | tee "$out/counts.txt"
-first() { # PROJECT WAY CACHE-FOLDER LABEL
-  local store=""; [ "$2" = store ] && store=${1}_kernels
-  PROJECT=$1 PROJECT_STORE=$store CUPY_CACHE_DIR=$3 timeout 60 python3 "$here/gpu/first_use.py" 2> "$work/error" | tail -1 \
-    | sed "s/^{/{\"project\": \"$1\", \"way\": \"$2\", \"cache\": \"$4\", /" | tee -a "$out/first_use.jsonl"
-  [ "${PIPESTATUS[0]}" = 0 ] || tail -3 "$work/error"
+once=(--timeout=90)
+cupy_tests=test/accelerate_tests/cuda_cupy_tests
+tests() {
+  run httomolibgpu 100 "$carried/httomolibgpu" tests -o addopts= "${once[@]}" --session-timeout=95
+  run ptypy 90 "$carried/ptypy" $cupy_tests --ignore=$cupy_tests/multi_gpu_test.py --ignore=$cupy_tests/engine_test.py \
+    --ignore=$cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}" --session-timeout=85
+  run cucim 60 "$carried/cucim/python/cucim" src/cucim/core/operations/morphology/tests \
+    src/cucim/skimage/feature/tests/test_blob.py -c /dev/null --rootdir . "${once[@]}" --session-timeout=55
+  compare tests
 }
-for project in ptypy httomolibgpu cucim; do
-  for way in own store; do
+engines() { # each of these tests runs an engine on the CPU, too
+  run ptypy 280 "$carried/ptypy" $cupy_tests/engine_test.py $cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}" \
+    --session-timeout=270
+  compare engines
+}
+compare() { # PART: what ended otherwise
+  python3 "$here/gpu/compare.py" "${xml[@]}" | tee "$out/compare-$1.txt"
+  grep -h -E "^loads " "$out/$1"-*-own.txt "$out/$1"-*-store.txt | tee "$out/counts-$1.txt"
+}
+first_use() { # PROJECT WAY CACHE-FOLDER LABEL
+  local store=""; [ "$2" = store ] && store=${1}_kernels
+  PROJECT=$1 PROJECT_STORE=$store CUPY_CACHE_DIR=$3 timeout 60 python3 "$here/gpu/first_use.py" 2> "$work/error" > "$work/line" \
+    || tail -2 "$work/error"
+  tail -1 "$work/line" | sed "s/^{/{\"project\": \"$1\", \"way\": \"$2\", \"cache\": \"$4\", /" | tee -a "$out/first_use.jsonl"
+}
+first() {
+  for project in ptypy httomolibgpu cucim; do
     for turn in 1 2 3; do
-      first $project $way "$work/first-$project-$way-$turn" empty
-      for again in 1 2; do first $project $way "$work/first-$project-$way-$turn" warm; done
+      for way in own store; do
+        first_use $project $way "$work/first-$project-$way-$turn" empty
+        for again in 1 2; do first_use $project $way "$work/first-$project-$way-$turn" warm; done
+      done
     done
   done
-done
+}
+for part in "${@:-tests}"; do "$part"; done

@@ -73,7 +73,7 @@ def main() -> None:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.tif", "*.png", "zenodo*", "__pycache__"))
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.tif", "*.png", "camera_*.npy", "__pycache__"))
     else:
         shutil.copyfile(source, target)
 
