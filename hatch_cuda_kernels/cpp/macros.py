@@ -135,7 +135,7 @@ def leading_to(words: Iterable[str], macros: Iterable[Macro]) -> frozenset[str]:
         for word in macro.words:
             users.setdefault(word, []).append(macro.name)
     found = {*words}
-    waiting = [*found]
+    waiting = [word for word in users if word in found]
     while waiting:
         fresh = {*users.get(waiting.pop(), ())} - found
         found |= fresh

@@ -191,12 +191,15 @@ def _is_toolkits(name: str) -> bool:
 
 def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
     """Let conditions hold for NVRTC as they do for nvcc, where they do not."""
+    ours = [one for one in unit.conditions if one.file.name.startswith(VIRTUAL_ROOT)]
+    if not ours:
+        return
     known = [*unit.macros.definitions()]
     words = {*nvcc_macros(), *_PROBES, *(one.name for one in known if one.makes_names)}
     telling = leading_to(words, known)
     times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)
-    for condition in unit.conditions:
-        if condition.file.name.startswith(VIRTUAL_ROOT) and not telling.isdisjoint(condition.directive.texts):
+    for condition in ours:
+        if not telling.isdisjoint(condition.directive.texts):
             times[condition.file.name, condition.directive].append(condition)
     for (name, directive), conditions in times.items():
         if not any(_differs(unit.macros, one) for one in conditions):

@@ -51,13 +51,18 @@ def shared_macros(std: str) -> Mapping[str, State]:
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
     """Return the macros that NVRTC has before a source; nothing is known of those that a header may bring."""
     words = telling_words()
-    shared = table("cuda")["macros"]["nvrtc"]
-    absent: dict[str, State] = dict.fromkeys(nvcc_macros().keys() - words - {*shared}, (None,))
-    defined = {name: (_opaque(name),) for name in shared}
     return MacroTable(
-        {**absent, **defined, **shared_macros(std), **parse_defines(define)},
+        {**_nvrtc_macros(std), **parse_defines(define)},
         lambda name: name in words or may_be_defined(name) or is_toolkit_macro(name),
     )
+
+
+@cache
+def _nvrtc_macros(std: str) -> Mapping[str, State]:
+    shared = table("cuda")["macros"]["nvrtc"]
+    absent: dict[str, State] = dict.fromkeys(nvcc_macros().keys() - telling_words() - {*shared}, (None,))
+    defined = {name: (_opaque(name),) for name in shared}
+    return {**absent, **defined, **shared_macros(std)}
 
 
 @cache
