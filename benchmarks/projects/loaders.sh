@@ -2,7 +2,8 @@
 # The tests of projects that load .cu files with CuPy, on a GPU, twice: with their own compile path, and with kernels from
 # wheels built with this package; and the first use in a fresh process both ways. Needs CuPy, SciPy, pytest and
 # pytest-timeout there, and in CARRIED what gpu/prepare_loaders.py made. Writes a record into OUT. The arguments are its
-# parts, each of which takes less than ten minutes: tests (the default), engines, first.
+# parts, each of which takes less than ten minutes: tests (the default), engines, first. A project that was not prepared is
+# left out.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 carried=${CARRIED:?the folder that gpu/prepare_loaders.py made} out=${OUT:?a folder for the record}
@@ -22,6 +23,7 @@ export PYTEST_ADDOPTS="-q -ra --tb=short --maxfail=2000 -p no:cacheprovider -p n
 xml=()
 run() { # PROJECT SECONDS FOLDER ARGUMENTS...: pytest both ways, with CuPy's cache empty at first
   local project=$1 limit=$2 folder=$3; shift 3
+  [ -d "$folder" ] || return 0
   for way in own store; do
     local store=""; [ $way = store ] && store=${project}_kernels
     (cd "$folder" && PROJECT=$project PROJECT_STORE=$store CUPY_CACHE_DIR="$work/cache-$project-$way" timeout "$limit" \
@@ -57,6 +59,7 @@ first_use() { # PROJECT WAY CACHE-FOLDER LABEL
 }
 first() {
   for project in ptypy httomolibgpu cucim; do
+    [ -d "$carried/$project" ] || continue
     for turn in 1 2 3; do
       for way in own store; do
         first_use $project $way "$work/first-$project-$way-$turn" empty

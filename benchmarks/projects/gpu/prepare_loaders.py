@@ -49,11 +49,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--without", nargs="+", default=[], metavar="NAME", help="such as ptycho+ptypy, for its licence"
+    )
     args = parser.parse_args()
     folder = args.folder.absolute()
     shutil.rmtree(folder, ignore_errors=True)
     for project in load_projects(HERE.parent / "projects.toml"):
-        if project.name in PACKAGES:
+        if project.name in PACKAGES and project.name not in args.without:
             work = folder / "work" / PACKAGES[project.name]
             copy_sources(project, args.checkouts, work)
             shutil.copyfile(HERE.parent / f"{project.name}.yaml", work / "kernels.yaml")
@@ -61,7 +64,7 @@ def main() -> None:
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheels"), cwd=HERE.parents[2])
     shutil.rmtree(folder / "work")
     for checkout, (name, paths) in COPIES.items():
-        for path in paths:
+        for path in paths if checkout not in args.without else ():
             _copy(args.checkouts / checkout / path, folder / name / path)
     _write_data(folder / "httomolibgpu/tests/test_data/tomo_standard.npz")
     target = ["--python-version", "3.12", "--implementation", "cp", "--only-binary", ":all:"]
