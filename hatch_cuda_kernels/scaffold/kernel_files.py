@@ -285,7 +285,7 @@ def _find_refusals(head: ManifestHead, modules: dict[str, dict[str, Any]]) -> di
         failed = {name: fault for name, fault in failed.items() if name not in lacking}
         failed |= _compile_manifest(head.manifest({name: modules[name] for name in lacking}))
     for name in failed:
-        modules[name] = _complete(head, modules[name])
+        modules[name] = _complete(head, name, modules[name])
     if failed:
         failed = _compile_manifest(head.manifest({name: modules[name] for name in failed}))
     return failed | partly
@@ -304,9 +304,9 @@ def _retarget(head: ManifestHead, stated: dict[str, Any], log: str) -> bool:
     return True
 
 
-def _complete(head: ManifestHead, stated: Mapping[str, Any]) -> dict[str, Any]:
+def _complete(head: ManifestHead, name: str, stated: Mapping[str, Any]) -> dict[str, Any]:
     """Return a module without the instances that NVRTC refuses, and with what its link needs."""
-    (module,) = head.manifest({"module": stated}).modules
+    module = head.manifest({name: stated}).modules[0]
     arch = next((arch for arch in module.arches if not arch.virtual), module.arches[0])
     options = module.recipe.options
     ported = port(head.root, [stated["source"]], options, arch=arch, patch=False, seconds=float("inf"))

@@ -222,11 +222,13 @@ def test_init_drafts_what_a_loader_compiles(tmp_path, monkeypatch, capsys):
         'for kind in ("float", "double"):\n    pass\n'
         'def load(type="float"):\n'
         '    if type not in ("float", "double", "Nothing"):\n        raise ValueError\n'
-        '    return load_kernel("fill", {"TYPE": type}), load_kernel("plain", {"TYPE": "int"})\n',
+        '    return load_kernel("fill", {"TYPE": type}), load_kernel("plain", {"TYPE": "int"})\n'
+        'load_kernel("refused", {"TYPE": "int", "SIZE": 2})\n',
         "p/text.py": "import cupy\nk = cupy.RawKernel('__global__ void f() {}', 'f')\n",
         "tests/test_p.py": "import cupy\nk = cupy.RawKernel('__global__ void g() {}', 'g')\n",
         "kernels/fill.cu": kernel.format("fill", 1),
         "kernels/plain.cu": "inline TYPE two() { return 2; }\n" + kernel.format("plain", "two()"),
+        "kernels/refused.cu": kernel.format("refused", "missing[SIZE]"),
     }
     monkeypatch.chdir(tmp_path)
     for name, text in files.items():
@@ -247,6 +249,7 @@ def test_init_drafts_what_a_loader_compiles(tmp_path, monkeypatch, capsys):
     assert (
         "  # p/text.py:2: a kernel that is text in Python; move the text into a .cu file, and run init again\n" in text
     )
+    assert '  # kernels/refused.cu: kernels/refused.cu:1:58: error: identifier "missing" is undefined\n' in text
     assert "test_p" not in text
     assert [note for note in done["notes"] if note.startswith("-std=")] == [
         "-std=c++14 is left out: the headers of CUDA 13 need C++17, the default"
