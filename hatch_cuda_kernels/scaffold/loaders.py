@@ -223,7 +223,7 @@ class _Facts:
             every.setdefault(name, []).append(_MacroValue(value if has_value else None, frozenset()))
         known = {name: [one for one in values if not one.is_unknown] or values for name, values in every.items()}
         is_fixed = {
-            name: name not in self._chosen and len(values) == 1 and not values[0].is_unknown
+            name: name not in self._chosen and len({one.text for one in values}) == 1 and not values[0].is_unknown
             for name, values in known.items()
         }
         fixed = tuple(StatedMacro(name, values[0].text) for name, values in known.items() if is_fixed[name])

@@ -156,9 +156,9 @@ class Search:
 def pairs(wide):
     if wide:
         kind, marker = "int", -2 ** 31
-        code = TEMPLATE.format(marker=-1, kind="int")
+        code = "#define SAME 1\\n" + TEMPLATE.format(marker=-1, kind="int")
     else:
-        code = TEMPLATE.format(marker=-2, kind="short")
+        code = TEMPLATE.format(marker=-2, kind="short") + "#define SAME 1\\n"
     code += open("kernels/pairs.cu").read()
     return SourceModule(code)
 
@@ -177,7 +177,7 @@ Search(size=64)
     }
     wide, narrow = (found[name].stated for name in ("pairs_{MARKER}_{pair_t}", "pairs_2_{MARKER}_{pair_t}"))
     assert wide["matrix"] == {"MARKER": ["-1"], "pair_t": ["int2"]}
-    assert wide["options"]["define"]["make(x)"] == "make_int2(x, x)"
+    assert wide["options"]["define"] | {"make(x)": "make_int2(x, x)", "SAME": "1"} == wide["options"]["define"]
     assert narrow["matrix"] == {"MARKER": ["-2"], "pair_t": ["short2"]}
 
 
