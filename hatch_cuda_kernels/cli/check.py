@@ -88,10 +88,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _toolchain() -> tuple[Toolchain | None, list[str]]:
     """Return the toolchain found here; None, and a warning, if NVRTC is not installed."""
-    from hatch_cuda_kernels.compiler.toolchain import load_toolchain  # loads NVRTC
+    from hatch_cuda_kernels.compiler.toolchain import current_toolchain  # which loads no compiler
 
     try:
-        return load_toolchain(), []
+        return current_toolchain(), []
     except ToolchainError as error:
         return None, [f"{error.message}; so nothing counts as fresh, and an isolated build installs its own NVRTC"]
 
