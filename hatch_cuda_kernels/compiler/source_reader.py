@@ -13,6 +13,7 @@ import os
 import sys
 import zlib
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -154,15 +155,17 @@ class SourceReader:
         self._learned.add(question)
         return True
 
-    def save(self) -> None:
-        """Remember what was read, if something is new."""
+    def save(self, *, is_done: bool = False) -> None:
+        """Remember what was read, if something is new; with ``is_done``, nothing will be read after that."""
         if self._project is None or not _code():
             return
+        if is_done:
+            self._project = None  # its tokens take a hundred MB for all of CUTLASS, as much as the note does meanwhile
         numbers: dict[str, int] = {}
         modules = {question: _described(sources, numbers) for question, sources in self._sources.items()}
         looked = self._looked.to_json()
-        note = {"looked": looked, "compiled_for": self._compiled_for, "modules": modules, "texts": [*numbers]}
-        _NOTES.write(self._subject, _packed(note))
+        note = {"looked": looked, "compiled_for": self._compiled_for, "modules": modules}
+        _NOTES.write(self._subject, _packed(note, numbers))
 
     def _read(self, recipe: Recipe, levels: Iterable[tuple[str, int, str]]) -> SourceSet:
         from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # a rebuild needs none of it
@@ -192,7 +195,7 @@ def read_again(
     """Return a recipe's sources as ``read_recipe`` does, remembered from process to process. Raises InputError."""
     reader = SourceReader(root, [recipe.module], levels, copies=copies)
     sources = reader.read(recipe)
-    reader.save()
+    reader.save(is_done=True)
     return sources
 
 
@@ -248,9 +251,16 @@ def _code() -> str:
     return digest.hexdigest() if rules else ""
 
 
-def _packed(note: Mapping[str, Any]) -> dict[str, str]:
-    text = json.dumps(note).encode()
-    return {"sha256": sha256(text).hexdigest(), "packed": base64.b64encode(zlib.compress(text, 1)).decode()}
+def _packed(note: Mapping[str, Any], texts: Iterable[str]) -> dict[str, str]:
+    """Return a note with its texts, which take most of the memory, one after another."""
+    digest, packer, packed = sha256(), zlib.compressobj(1), bytearray()
+    pieces = (f"{', ' if number else ''}{json.dumps(text)}" for number, text in enumerate(texts))
+    for piece in chain((json.dumps(note)[:-1], ', "texts": ['), pieces, ("]}",)):
+        data = piece.encode()
+        digest.update(data)
+        packed += packer.compress(data)
+    packed += packer.flush()
+    return {"sha256": digest.hexdigest(), "packed": base64.b64encode(packed).decode()}
 
 
 def _unpacked(note: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
 from hatch_cuda_kernels.cpp.spelling import split_at_commas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 
@@ -34,7 +33,7 @@ class Declarator(NamedTuple):
     """Whether it has brackets without a bound."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Declaration:
     """One declaration. ``tokens`` are all of it but for what is in the braces of a body or a scope."""
 
@@ -57,21 +56,25 @@ class Declaration:
     """The tokens from a function's parenthesis to the one that closes it."""
     body: tuple[int, int] | None = None
     """Of a function, the tokens from its initialisers, ``try`` or brace to the last brace; of a scope, its braces."""
-    declarators: list[Declarator] = field(default_factory=list)
-    members: list[Declaration] = field(default_factory=list)
+    declarators: Sequence[Declarator] = ()
+    members: Sequence[Declaration] = ()
     included: list[Declaration] = field(default_factory=list)
     """Members in files that are included there."""
     enumerators: tuple[str, ...] = ()
+    _scope: tuple[str, ...] | None = None
+    _words: frozenset[str] | None = None
 
-    @cached_property
+    @property
     def scope(self) -> tuple[str, ...]:
         """The names of the scopes around it, from the outermost; empty names are of those without."""
-        found: list[str] = []
-        scope = self.parent
-        while scope is not None:
-            found = found if scope.kind == "linkage" else [*scope.qualifier, scope.name, *found]
-            scope = scope.parent
-        return tuple(found)
+        if self._scope is None:
+            found: list[str] = []
+            scope = self.parent
+            while scope is not None:
+                found = found if scope.kind == "linkage" else [*scope.qualifier, scope.name, *found]
+                scope = scope.parent
+            self._scope = tuple(found)
+        return self._scope
 
     @property
     def owners(self) -> tuple[str, ...]:
@@ -126,12 +129,14 @@ class Declaration:
         owner = self.qualifier[-1] if self.qualifier else self.parent.name if self.is_member and self.parent else ""
         return bool(owner) and self.name.lstrip("~") == owner
 
-    @cached_property
+    @property
     def words(self) -> frozenset[str]:
         """The words outside brackets before a first value or a body, by all definitions of a macro that may hold."""
-        tokens = [self.tokens[at] for at in self.head]
-        others = (word for token in tokens if token.use is not None for word in token.use.others)
-        return frozenset((*(token.text for token in tokens if is_identifier(token.text)), *others))
+        if self._words is None:
+            tokens = [self.tokens[at] for at in self.head]
+            others = (word for token in tokens if token.use is not None for word in token.use.others)
+            self._words = frozenset((*(token.text for token in tokens if is_identifier(token.text)), *others))
+        return self._words
 
     @property
     def head(self) -> Iterator[int]:

@@ -64,6 +64,38 @@ _NUMBER_BEFORE: Final = re.compile(r"[0-9.+-]\w*+\Z", re.ASCII)
 _SPLIT_RAW: Final = re.compile(r'R"[^()"\n\\]*+\\\r*+\n')
 
 
+#: What may begin a literal that goes over lines.
+_MAY_BE_RAW: Final = re.compile(rf'(?<!\w){_ENCODING}?+R"', re.ASCII)
+#: Where these stand before it on its line, ``/*`` may begin no comment.
+_MAY_HIDE: Final = re.compile(r"[\"']|//")
+#: From where no comment or literal is open, as far as the line or the next block comment.
+_TO_COMMENT: Final = re.compile(
+    rf"(?:[^\n\w/\"'.$]++|{_IDENTIFIER}|{_NUMBER}|{_ENCODING}|R|\.|//[^\n]*+|/(?!\*)|{_STRING}|{_CHARACTER}|{_END})*+",
+    re.ASCII,
+)
+#: A directive in a text whose comments are blank.
+_PLAIN_DIRECTIVE: Final = re.compile(rf"\n(?:{_BLANKS})?+\#(?:{_BLANKS})?+((?:[A-Za-z_]\w*+)?+)[^\n]*+", re.ASCII)
+
+
+def _without_comments(text: str) -> str:
+    """Return a text without raw strings in which blanks stand for its block comments, newlines in them included."""
+    parts: list[str] = []
+    done = at = 0
+    while (start := text.find("/*", at)) >= 0:
+        line = max(at, text.rfind("\n", at, start) + 1)
+        if _MAY_HIDE.search(text, line, start + 1) is not None:
+            found = _TO_COMMENT.match(text, line)
+            start = found.end() if found is not None else start
+            if not text.startswith("/*", start):
+                at = start + 1
+                continue
+        end = text.find("*/", start + 2)
+        at = len(text) if end < 0 else end + 2
+        parts += text[done:start], " " * (at - start)
+        done = at
+    return "".join((*parts, text[done:]))
+
+
 @cache
 def _directives(number: str = _NUMBER, string: str = _STRING) -> re.Pattern[str]:
     between, line = (part.replace("{number}", number).replace("{string}", string) for part in (_BETWEEN, _LINE))
@@ -253,11 +285,18 @@ class SourceFile:
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
         """The directives in order, those in groups that are off among them."""
+        text = f"\n{self.joined}"
+        if "%:" in text or "??=" in text or ('R"' in text and _MAY_BE_RAW.search(text) is not None):
+            lines = self._lines_with_directives(_directives())
+            places = ((one.start("hash"), *one.span("word"), one.end()) for one in lines)
+        else:  # most texts are as simple
+            plain = _without_comments(text)
+            lines = _PLAIN_DIRECTIVE.finditer(plain)
+            places = ((plain.index("#", one.start()), *one.span(1), one.end()) for one in lines)
         found = []
-        for match in self._lines_with_directives(_directives()):
-            start, end = match.start("hash") - 1, match.end() - 1
-            span = (self.place(start), self.place(end - 1) + 1) if self._joints else (start, end)
-            found.append(Directive(match["word"], match["operand"], *span, start, end))
+        for start, word, operand, end in places:
+            span = (self.place(start - 1), self.place(end - 2) + 1) if self._joints else (start - 1, end - 1)
+            found.append(Directive(text[word:operand], text[operand:end], *span, start - 1, end - 1))
         return tuple(found)
 
     def _lines_with_directives(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:

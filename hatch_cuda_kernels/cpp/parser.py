@@ -147,6 +147,7 @@ class _UnitParser:
         self._bracing: Final = brace_macros(unit.macros)
         self._readings: Final[list[Reading]] = []
         self._parts: Final[set[str]] = set()
+        self._numbers: Final[list[int]] = []
 
     def read(self) -> tuple[list[Reading], frozenset[str]]:
         roots = {id(root) for root in self._unit.roots}
@@ -174,7 +175,7 @@ class _UnitParser:
         scopes: dict[int, Declaration | None] = {}
         inside: set[int] = set()
         inclusions: dict[int, Inclusion] = {}
-        streams = Stream.readings(visit, self._unit.macros, self._bracing, self._fragments)
+        streams = Stream.readings(visit, self._unit.macros, self._bracing, self._fragments, self._numbers)
         for stream in streams:
             try:
                 parser = _Parser(stream, scopes, inside)

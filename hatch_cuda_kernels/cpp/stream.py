@@ -92,6 +92,8 @@ class Stream:
     _bracing: frozenset[str]
     assumed: dict[str, bool] = field(default_factory=dict)
     _fragments: Collection[str] = ()
+    numbers: list[int] = field(default_factory=list)
+    """The first numbers, which all streams of a unit share: those of its tokens take as much memory as their texts."""
 
     def __post_init__(self) -> None:
         self.file = self._visit.file
@@ -115,19 +117,26 @@ class Stream:
 
     @classmethod
     def readings(
-        cls, visit: Visit, macros: MacroTable, bracing: frozenset[str], fragments: Collection[str] = ()
+        cls,
+        visit: Visit,
+        macros: MacroTable,
+        bracing: frozenset[str],
+        fragments: Collection[str] = (),
+        numbers: list[int] | None = None,
     ) -> list[Stream]:
         """Return every way to read a file: one, unless braces depend on conditions of which nothing is known.
 
         Of the files ``fragments``, the tokens are part of those that include them. Raises TextError where there are
         too many ways.
         """
-        first = cls(visit, macros, bracing, {}, fragments)
+        numbers = [] if numbers is None else numbers
+        first = cls(visit, macros, bracing, {}, fragments, numbers)
         found, waiting = [first], [*first.assumed]
         if len(waiting) > _MOST_ASSUMED:
             raise TextError("braces depend on too many conditions", visit.file, 0)
         others = (values for values in product((True, False), repeat=len(waiting)) if not all(values))
-        found += (cls(visit, macros, bracing, dict(zip(waiting, values, strict=True)), fragments) for values in others)
+        assumed = (dict(zip(waiting, values, strict=True)) for values in others)
+        found += (cls(visit, macros, bracing, one, fragments, numbers) for one in assumed)
         return found
 
     def counting(self, visit: Visit, items: Iterable[Item] | None = None) -> Iterator[_Tokens | Inclusion]:
@@ -357,8 +366,9 @@ class Cursor:
             number = bisect_left(names, at)
             end = min(at + _AT_ONCE, names[number] if number < len(names) else len(texts))
             if end > at:
-                places = range(end - 1, at - 1, -1)
-                fields = zip(texts[at:end][::-1], places, repeat(None), repeat(0))
+                numbers = stream.numbers
+                numbers.extend(range(len(numbers), end))
+                fields = zip(texts[at:end][::-1], numbers[at:end][::-1], repeat(None), repeat(0))
                 self.waiting.extend(map(tuple.__new__, repeat(StreamToken), fields))  # a third of StreamToken()'s time
                 self._at = end
                 return True

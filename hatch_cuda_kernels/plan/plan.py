@@ -394,13 +394,13 @@ def learn(plan: Iterable[PlannedModule], failures: Iterable[tuple[Job, Exception
 def read_sources(manifest: Manifest, reader: SourceReader | None = None) -> dict[str, SourceSet]:
     """Return each module's sources with their header closures. Raises ManifestError with all problems."""
     sources, problems = {}, []
-    reader = reader or open_reader(manifest)
+    is_own, reader = reader is None, reader or open_reader(manifest)
     for module in manifest.modules:
         try:
             sources[module.name] = reader.read(module.recipe)
         except InputError as error:
             problems.append(f"{module.where}: {error}")
-    reader.save()
+    reader.save(is_done=is_own)
     if problems:
         raise ManifestError(problems)
     return sources
