@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -169,15 +170,29 @@ def test_check_works_without_nvrtc(capsys, make_project, monkeypatch):
     """A machine without NVRTC can validate a manifest; nothing counts as fresh."""
     from hatch_cuda_kernels.errors import ToolchainError
 
-    def load():
+    def find():
         raise ToolchainError("NVRTC is not installed (none here)", "install it")
 
     root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.toolchain.load_toolchain", load)
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.toolchain.toolchain.current_toolchain", find)
     status = main(["check", str(root / "kernels.yaml"), "--json"])
     out, err = capsys.readouterr()
     assert (status, json.loads(out)["jobs"][0]["fresh"]) == (0, False)
     assert err.startswith("warning: NVRTC is not installed (none here)")
+
+
+@pytest.mark.slow
+def test_check_loads_no_compiler(make_project, tmp_path):
+    """What is fresh follows from the wheel's version and the sources, whose first read takes most of the memory."""
+    root = make_project("{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}")
+    code = f"""if True:
+        from hatch_cuda_kernels.cli import main
+        main(["check", {str(root / "kernels.yaml")!r}])
+        print([line for line in open("/proc/self/maps") if "libnvrtc" in line])
+    """
+    environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "empty")}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert run.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize(("out", "status"), [("mine", 2), ("file", 2), ("file/out", 1)])
