@@ -1,7 +1,7 @@
 """What looking a kernel up costs in a store of 10 modules, of 10,000, and of one module with 10,000 instances.
 
 Then the same by the values of axes, in stores of 10 and of 1,000 modules that one source gives with different macros:
-of a combination that is listed, and of one that is not, but was compiled before.
+of a combination that is listed, prebuilt or compiled before for another device, and of one that is not listed.
 
     python benchmarks/lookup.py [--repeat 15]
 
@@ -41,9 +41,9 @@ from pathlib import Path
 from hatch_cuda_kernels import open_store
 import hatch_cuda_kernels.runtime.ladder.request
 store, times = open_store(Path(sys.argv[1])), []
-for value in sys.argv[2:]:
+for value in sys.argv[3:]:
     start = time.perf_counter()
-    print(store.module("f", N=value).find_image("f", arch="sm_90").origin)
+    print(store.module("f", N=value).find_image("f", arch=sys.argv[2]).origin)
     times.append(time.perf_counter() - start)
 print(times[0], sorted(times[1:])[len(times[1:]) // 2])
 """
@@ -82,12 +82,18 @@ def by_axes(folder: Path, repeat: int) -> None:
     times: dict[tuple[int, str], list[tuple[float, float]]] = {}
     for number in range(repeat + 1):
         for count, store in stores.items():
-            listed = [str(chosen.randrange(count)) for _ in range(10)]
-            for what, values in (("listed", listed), ("unlisted, cached", unlisted)):
+            listed = [str(one) for one in chosen.sample(range(count), 10)]
+            first = [str(one) for one in range(10)]
+            kinds = (
+                ("listed", "sm_90", listed),
+                ("listed, cached", "sm_80", first),
+                ("unlisted, cached", "sm_90", unlisted),
+            )
+            for what, arch, values in kinds:
                 *origins, last = subprocess.run(
-                    [sys.executable, "-c", AXES, store, *values], check=True, stdout=subprocess.PIPE, text=True
+                    [sys.executable, "-c", AXES, store, arch, *values], check=True, stdout=subprocess.PIPE, text=True
                 ).stdout.splitlines()
-                if number:  # the first time, what is not listed is compiled
+                if number:  # the first time, what is not prebuilt is compiled
                     assert {*origins} == {"prebuilt" if what == "listed" else "cached"}, origins
                     first, others = map(float, last.split())
                     times.setdefault((count, what), []).append((first, others))

@@ -154,7 +154,7 @@ class Store:
         """
         from hatch_cuda_kernels.store import find_module
 
-        return StoreModule(find_module(self._reader, family, axes), self, self._reader, self._instances)
+        return StoreModule(find_module(self._reader, family, axes), self, self._reader)
 
     def cupy_module(self, family: str, /, *, enable_cooperative_groups: bool = False, **axes: Any) -> CupyModule:
         """Return the module of ``module`` with the methods of CuPy's ``RawModule``; its kernels are as ``RawKernel``.
@@ -349,11 +349,10 @@ class Store:
 class StoreModule:
     """One module of a store, with the methods of ``Store`` that ask for a kernel or variable."""
 
-    def __init__(self, key: str, store: Store, reader: StoreReader, instances: InstanceCache) -> None:
+    def __init__(self, key: str, store: Store, reader: StoreReader) -> None:
         self._key = key
         self._store = store
         self._reader = reader
-        self._instances = instances
 
     def __reduce__(self) -> tuple[object, ...]:
         index = self._reader.module(self._key)
@@ -393,7 +392,7 @@ class StoreModule:
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
         """Return an instance of one of the module's patterns, as ``Store.instantiate`` does."""
-        return self._instances.get(template, arguments, self._key)
+        return self._store._instances.get(template, arguments, self._key)  # noqa: SLF001 - one cache for all modules
 
     def get_global(self, name: str, *, policy: Policy | None = None) -> GlobalVariable:
         """Return one of the module's variables, as ``Store.get_global`` does."""

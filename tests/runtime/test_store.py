@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+import subprocess
+import sys
 
 import pytest
 from store_damage import patch_source
@@ -232,6 +234,15 @@ def test_a_module_is_found_by_the_values_of_its_axes(make_project, tmp_path, dri
     ):
         with pytest.raises(InputError, match=message):
             store.module(family, **axes)
+    script = (
+        "import sys; from pathlib import Path; from hatch_cuda_kernels import open_store\n"
+        "store = open_store(Path(sys.argv[1])); store.module('scale', N=1, T='float').find_image('scale', arch='sm_90')\n"
+        "print(*sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "out")]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    parts = ("runtime.loading", "store.families", "store.texts", "compiler", "cache")
+    assert not {f"hatch_cuda_kernels.{part}" for part in parts}.intersection(loaded)
     with pytest.raises(KernelNotFoundError, match=r"no kernel '\{scale;N=2;T=unsigned int'"):
         store.get_kernel("{scale;N=2;T=unsigned int")
 
