@@ -236,8 +236,8 @@ def test_a_module_is_found_by_the_values_of_its_axes(make_project, tmp_path, dri
             store.module(family, **axes)
     script = (
         "import sys; from pathlib import Path; from hatch_cuda_kernels import open_store\n"
-        "store = open_store(Path(sys.argv[1])); store.module('scale', N=1, T='float').find_image('scale', arch='sm_90')\n"
-        "print(*sys.modules)"
+        "module = open_store(Path(sys.argv[1])).module('scale', N=1, T='float')\n"
+        "module.find_image('scale', arch='sm_90'); print(*sys.modules)"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "out")]
     loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
