@@ -249,8 +249,10 @@ def _for_unmarked(_: re.Match[str], found: Diagnostic) -> str:
 
 
 def _for_error(match: re.Match[str], _: Diagnostic) -> str:
-    if re.search(r"[Cc]\+\+ ?(?:1[1-9]|2\d)", match[1]):
-        return "state the C++ of its build in the module's options, as by 'std: c++20'"
+    named = re.search(r"[Cc]\+\+ ?(1[1-9]|2\d)", match[1])
+    if named:
+        std = "c++17" if int(named[1]) <= 17 else "c++20"
+        return f"state the C++ of its build in the module's options, as by 'std: {std}'"
     return _UNKNOWN_COMPILER if _PLATFORM.search(match[1]) else ""
 
 

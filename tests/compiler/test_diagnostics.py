@@ -136,6 +136,7 @@ OTHERS = {
         "#if __cplusplus < 202002L\n#error needs at least C++20\n#endif\n" + kernel("*x = 1;"),
         "as by 'std: c++20'",
     ),
+    "an older one": ("#error Thrust requires at least C++17.\n" + kernel("*x = 1;"), "as by 'std: c++17'"),
     "statements in parentheses": (kernel("*x = ({ float y = *x; y + 1; });"), "make a function of them"),
     "statements that a macro stands for": (
         "#define MAX(a, b) ({ auto _a = a; auto _b = b; _a > _b ? _a : _b; })\n#define CLAMP(a) MAX(a, 0)\n"
