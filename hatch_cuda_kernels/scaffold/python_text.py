@@ -97,6 +97,8 @@ class PythonFiles:
         """The constants that calls pass by keyword."""
         self.reading: Final[list[ast.AST]] = []
         """The expressions that are being read, so that what refers to itself ends."""
+        self.steps = 0
+        """Expressions that may still be resolved; after that, all else is unknown."""
         for path, text in texts.items():
             with suppress(SyntaxError, ValueError, RecursionError), catch_warnings(action="ignore"):
                 tree = ast.parse(text)
@@ -137,6 +139,7 @@ class _Said(NamedTuple):
     """What is assigned to names, and to attributes of ``self``, by ``self.name``."""
     entries: dict[str, list[tuple[ast.expr, Found]]]
     """What is assigned to items of these."""
+    returned: list[ast.expr]
     compared: dict[str, list[ast.expr]]
     """What names are compared with, as in ``name not in ["float", "double"]``."""
     calls: list[ast.Call]
@@ -155,7 +158,7 @@ class PythonScope:
         self.node: Final = node
         self.path: Final = path
         self.outer: Final = outer
-        self.said = _Said(defaultdict(list), defaultdict(list), defaultdict(list), [], [], [], set())
+        self.said = _Said(defaultdict(list), defaultdict(list), [], defaultdict(list), [], [], [], set())
         self.bound: dict[str, Found] | None = None
         """The arguments of a call."""
 
@@ -174,6 +177,8 @@ class PythonScope:
                 self._assign(node.target, Found(node.value, self, branches))
             case ast.Call(func=ast.Attribute(attr="append" | "extend" as how, value=owner), args=[value]):
                 self._assign(owner, Found(ast.List([value]) if how == "append" else value, self, branches))
+            case ast.Return(value=ast.expr() as value):
+                self.said.returned.append(value)
             case ast.For(iter=iterated):
                 self.said.loops.append((iterated, node))
             case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()], comparators=[listed]):
@@ -259,7 +264,8 @@ class PythonScope:
     def resolve(self, node: ast.expr) -> list[Found]:
         """Return what an expression may stand for, without names and choices; none if it stands for itself."""
         reading = self.project.reading
-        if node in reading or len(reading) > _DEEPEST:
+        self.project.steps -= 1
+        if node in reading or len(reading) > _DEEPEST or self.project.steps < 0:
             return []
         reading.append(node)
         try:
@@ -289,15 +295,10 @@ class PythonScope:
                 return node, _unique([Found(default, self), *self.project.keywords.get(name, ())])
             case ast.Call():
                 same = passed_on(node)
-                returns = (found for one in self.project.callees(node, self) for found in one.returned())
-                return node, [*returns] if same is None else [Found(same, self)]
+                callees = self.project.callees(node, self) if same is None else []
+                returns = [Found(value, one) for one in callees for value in one.said.returned]
+                return node, returns if same is None else [Found(same, self)]
         return node, self.look_up(key_of(node)) if key_of(node) else []
-
-    def returned(self) -> Iterator[Found]:
-        """Yield what a function returns, from the first line to the last."""
-        returns = (one for one in ast.walk(self.node) if isinstance(one, ast.Return))
-        values = (one.value for one in returns if one.value is not None)
-        yield from (Found(one, self) for one in sorted(values, key=lambda one: one.lineno))
 
     def texts_of(self, node: ast.expr) -> list[Text]:
         """Return the texts that an expression may be, with UNKNOWN for what is not told."""

@@ -190,11 +190,13 @@ Search(size=64)
         "def f(a):\n    for k, v in a.items():\n        k.replace(k, v)\n    RawModule(open(a).read())\nf(**f)\n",
         "def f(a): return g(a)\ndef g(a): return f(a)\nRawKernel(open(f(1)).read(), 'k')\n",
         "RawModule(code=open('%s.cu' % ()).read(), options=('{' + '}').format())\nRawModule(\n",
+        "".join(f"def f{at}(a):\n    return f{at + 1}(a) if a else f{at + 1}(not a)\n" for at in range(40))
+        + "RawModule(open(f0(1)).read())\n",
         "RawModule()\nRawModule(code='{} {1} {a}'.format(*x), options=2 // 0)\nopen()\n'a' % 'b' % 'c'\n",
     ],
 )
 def test_what_tells_nothing_gives_nothing(text, drafted):
-    """Names that refer to themselves, unknown paths, formats that do not fit, and no Python at all."""
+    """Names that refer to themselves, choices without end, formats that do not fit, and no Python at all."""
     assert drafted(["k.cu", "kernels/k.cu"], **{"use.py": text}) == ({}, [])
 
 
