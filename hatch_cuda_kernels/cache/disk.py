@@ -393,6 +393,8 @@ class Memory:
 
 #: How many notes of one name are kept. A machine needs few, but each build in a throw-away environment leaves some.
 _MOST_NOTES: Final = 64
+#: What a note says is found faster than this.
+_NOTE_SECONDS: Final = 10.0
 #: A longer note is damage, which must not fill the memory.
 _MOST_NOTE_BYTES: Final = 16 << 20
 
@@ -408,6 +410,17 @@ class Notes:
         with contextlib.suppress(OSError), _opened() as notes:
             return _read_note(notes, self._file(subject))
         return {}
+
+    @contextlib.contextmanager
+    def turn(self, subject: str) -> Iterator[None]:
+        """Run the body while no other process is in a turn of this subject, or once there is a note about it."""
+        from hatch_cuda_kernels.cache.publishing import held  # who finds a note needs no lock
+
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError), _opened(make=True) as notes:
+                lock = self._file(subject).replace(".json", ".lock")
+                stack.enter_context(held(notes, lock, _NOTE_SECONDS, lambda: bool(self.read(subject))))
+            yield
 
     def read_all(self) -> list[dict[str, Any]]:
         """Return every note of this name, in no particular order."""
@@ -429,7 +442,7 @@ class Notes:
         return f"{self._name}-{sha256(subject.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
 
     def _files(self, notes: Folder) -> list[str]:
-        return [name for name in notes.names() if name.startswith(f"{self._name}-")]
+        return [name for name in notes.names() if name.startswith(f"{self._name}-") and name.endswith(".json")]
 
 
 def file_state(path: str | Path) -> str:

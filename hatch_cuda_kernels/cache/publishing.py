@@ -47,6 +47,10 @@ except ImportError:  # Windows
 
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.1
+#: What is waited for may also come by another way.
+_ASK_SECONDS: Final = 1.0
+#: So many compiles of one key may hang before everybody compiles for himself.
+_MOST_TURNS: Final = 5
 #: Lock files are shared by keys that begin alike, so that there is a bounded number of them, none ever removed.
 _STRIPE_DIGITS: Final = 3
 _LOCKS: Final = "locks"
@@ -64,7 +68,7 @@ def taken(folder: Folder, name: str, stack: contextlib.ExitStack) -> bool:
 
     Raises OSError, NotImplementedError or RuntimeError if the folder or its file system cannot lock (some NFS).
     """
-    return _taker(folder, name, stack)()
+    return _lock_file(folder, name, stack).take()
 
 
 @contextlib.contextmanager
@@ -78,29 +82,58 @@ def held(folder: Folder, name: str, timeout: float, until: Callable[[], bool] = 
     with contextlib.ExitStack() as stack:
         # RuntimeError is filelock's error for a wait that it believes will never end.
         with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
-            take = _taker(folder, name, stack)
-            deadline, pause = time.monotonic() + timeout, _FIRST_PAUSE
-            while not (taken := take()) and not until() and time.monotonic() < deadline:
-                time.sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
+            lock = _lock_file(folder, name, stack)
+            taken = lock.take() or _wait(lock, timeout, until)
         yield taken
 
 
-def _taker(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
-    return (_by_filelock if fcntl is None else _by_flock)(folder, name, stack)
+def _wait(lock: _Flock | _FileLock, timeout: float, until: Callable[[], bool]) -> bool:
+    """Return whether a lock was taken before the timeout, and before there is nothing left to wait for.
+
+    ``until`` reads the disk, and hundreds of processes may wait: it is asked when the lock is free, and rarely else.
+    """
+    deadline, pause, asked = time.monotonic() + timeout, _FIRST_PAUSE, 0.0
+    while (now := time.monotonic()) < deadline:
+        is_free = lock.is_free()
+        if is_free or now - asked > _ASK_SECONDS:
+            asked = now
+            if until():
+                return False
+        if is_free and lock.take():
+            return True
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+    return False
+
+
+def _lock_file(folder: Folder, name: str, stack: contextlib.ExitStack) -> _Flock | _FileLock:
+    """Open a lock until the stack is closed."""
+    lock = _FileLock(folder, name) if fcntl is None else _Flock(folder, name)
+    stack.callback(lock.release)
+    return lock
 
 
 class _Flock:
     """A lock file that is open. A forked child closes it, or the lock would outlive a parent that is killed."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._descriptor = folder.open(name, os.O_RDWR | os.O_CREAT)
         _FLOCKS.add(self)
 
     def take(self) -> bool:
         """Return whether the lock was free; it is held then."""
+        return self._lock(fcntl.LOCK_EX)
+
+    def is_free(self) -> bool:
+        """Return whether nobody holds the lock. All who wait may find that at the same time."""
+        found = self._lock(fcntl.LOCK_SH)
+        if found:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        return found
+
+    def _lock(self, how: int) -> bool:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, how | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
@@ -123,30 +156,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: [*map(_Flock.close, _FLOCKS)])
 
 
-def _by_flock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
-    flock = _Flock(folder.open(name, os.O_RDWR | os.O_CREAT))
-    stack.callback(flock.release)
-    return flock.take
+class _FileLock:
+    """The same on Windows, by filelock."""
 
+    def __init__(self, folder: Folder, name: str) -> None:
+        from filelock import FileLock  # only Windows needs it
 
-def _by_filelock(folder: Folder, name: str, stack: contextlib.ExitStack) -> Callable[[], bool]:
-    from filelock import FileLock  # only Windows needs it
+        # No soft lock: one left by a killed process would make every other one wait for the whole timeout.
+        self._lock = FileLock(Path(folder.path, name), mode=0o600, thread_local=False, fallback_to_soft=False)
 
-    # No soft lock: one left by a killed process would make every other one wait for the whole timeout.
-    lock = FileLock(Path(folder.path, name), mode=0o600, thread_local=False, fallback_to_soft=False)
-
-    def take() -> bool:
+    def take(self) -> bool:
+        """Return whether the lock was free; it is held then."""
         with contextlib.suppress(TimeoutError):
-            lock.acquire(blocking=False)
-        return lock.is_locked
+            self._lock.acquire(blocking=False)
+        return self._lock.is_locked
 
-    def release() -> None:
+    def is_free(self) -> bool:
+        """Return True, so that the lock is tried."""
+        return True
+
+    def release(self) -> None:
+        """Let go of the lock."""
         with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
-            lock.release()
-
-    stack.callback(release)
-
-    return take
+            self._lock.release()
 
 
 class Failure(NamedTuple):
@@ -170,25 +202,27 @@ class Once:
     def turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:
         """Run the body while no other turn of the key runs, or once ``ready`` returns True.
 
-        After the timeout, and where nothing can be locked, the body runs anyway: two compiles are better than none.
-        Raises ReentryError within a turn of the same key.
+        After the timeout, one of those who wait goes on: two compiles are better than none. The others wait for that
+        one. Where nothing can be locked, the body runs at once. Raises ReentryError within a turn of the same key.
         """
-        with refuse_reentry((id(self), key), "a compile"):
-            yield from self._turn(key, ready)
+        with refuse_reentry((id(self), key), "a compile"), contextlib.ExitStack() as stack:
+            any(self._enter(f"{key}{number}", _lock_name(key, number), ready, stack) for number in range(_MOST_TURNS))
+            yield
 
-    def _turn(self, key: str, ready: Callable[[], bool]) -> Iterator[None]:
-        thread = self._threads.setdefault(key, threading.Lock())
+    def _enter(self, turn: str, lock: str, ready: Callable[[], bool], stack: contextlib.ExitStack) -> bool:
+        """Wait for a turn, which lasts until the stack is closed; return False if it is not free before the timeout."""
         deadline = time.monotonic() + self.timeout
-        ours = thread.acquire(timeout=self.timeout)
-        try:
-            with contextlib.ExitStack() as stack:
-                with contextlib.suppress(OSError), self._open(make=True) as locks:
-                    left = deadline - time.monotonic()
-                    stack.enter_context(held(locks, _lock_name(key), left, ready))
-                yield
-        finally:
-            if ours:
-                thread.release()
+        with contextlib.ExitStack() as entered:
+            thread = self._threads.setdefault(turn, threading.Lock())
+            if not thread.acquire(timeout=self.timeout):
+                return False
+            entered.callback(thread.release)
+            with contextlib.suppress(OSError), self._open(make=True) as locks:
+                taken = entered.enter_context(held(locks, lock, deadline - time.monotonic(), ready))
+                if not taken and time.monotonic() >= deadline and not ready():
+                    return False
+            stack.push(entered.pop_all())
+        return True
 
     def claim(self, keys: Iterable[str]) -> contextlib.ExitStack | None:
         """Return what keeps the turns of some keys until it is closed; None while others have one. Does not wait.
@@ -242,8 +276,8 @@ class Once:
             yield locks
 
 
-def _lock_name(key: str) -> str:
-    return f"{key[:_STRIPE_DIGITS]}.lock"
+def _lock_name(key: str, turn: int = 0) -> str:
+    return f"{key[:_STRIPE_DIGITS]}.{turn}.lock" if turn else f"{key[:_STRIPE_DIGITS]}.lock"
 
 
 def _read_error(data: bytes) -> CompileError | None:

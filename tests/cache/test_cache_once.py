@@ -184,6 +184,16 @@ def test_who_waits_too_long_compiles_alone(path, hung):
     assert hung.process.poll() is None
 
 
+@pytest.mark.slow
+def test_of_those_who_wait_too_long_one_compiles(path, log, hung):
+    """Six processes and threads wait for a compile that hangs: after the timeout one compiles, for all of them."""
+    asking = {"path": path, "numbers": [0], "log": log, "lock_seconds": 0.5, "seconds": 0.3}
+    workers = [Worker("make", threads=2, **asking) for _ in range(3)]
+    assert sorted(answer["0"] for answer in run_together(*workers)) == [False, False, True]
+    assert log.read_text() == "0\n0\n"
+    assert hung.process.poll() is None
+
+
 def test_threads_wait_no_longer_than_the_timeout_either(path):
     """A thread that hangs in a compile holds another thread up for the timeout and no longer."""
     cache, begun, done = reopen(path, lock_seconds=0.2), threading.Event(), threading.Event()

@@ -192,16 +192,25 @@ def current_toolchain() -> Toolchain:
     Raises ToolchainError if there is no NVRTC, or only one that is too old.
     """
     subject = _found_files()
+    noted = _recalled(subject)
+    if noted is not None:
+        return noted
+    with _NOTES.turn(subject):  # of many processes that start at once, one hashes 100 MB
+        noted = _recalled(subject)
+        if noted is not None:
+            return noted
+        toolchain = find_toolchain()
+        # Without a wheel, the kernel lists the files of NVRTC that are mapped into this process.
+        nvrtc: list[str] = [] if library_files("nvrtc") else _loaded_nvrtc()
+        states = {str(path): file_state(path) for path in [*map(Path, nvrtc), *_evidence(toolchain)]}
+        _NOTES.write(subject, {**toolchain._asdict(), "states": states})
+    return toolchain
+
+
+def _recalled(subject: str) -> Toolchain | None:
     note = _NOTES.read(subject)
     noted = _noted(note)
-    if noted is not None and unchanged(note["states"]):
-        return noted
-    toolchain = find_toolchain()
-    # Without a wheel, the kernel lists the files of NVRTC that are mapped into this process.
-    nvrtc: list[str] = [] if library_files("nvrtc") else _loaded_nvrtc()
-    states = {str(path): file_state(path) for path in [*map(Path, nvrtc), *_evidence(toolchain)]}
-    _NOTES.write(subject, {**toolchain._asdict(), "states": states})
-    return toolchain
+    return noted if noted is not None and unchanged(note["states"]) else None
 
 
 def installed_headers() -> OuterHeaders:

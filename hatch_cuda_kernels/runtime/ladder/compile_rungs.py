@@ -121,20 +121,19 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
     """Yield the compile that would serve this device; ``get`` runs it."""
     damage = None
     try:
-        refusal = request.compile_refusal or _compiler_refusal(request)
+        found = request.compile_refusal or _key_and_nvrtc(request)
     except StoreError as error:
-        damage, refusal = error, reason_of(error)
-    if refusal is not None:
-        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=refusal, damage=damage)
+        damage, found = error, reason_of(error)
+    if isinstance(found, str):
+        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=found, damage=damage)
         return
-    from hatch_cuda_kernels.compiler.toolchain import current_toolchain  # off the cached path
+    key, nvrtc = found
+    reason = f"compiled from {', '.join(request.module.sources)} by NVRTC {nvrtc}"
+    yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=partial(_jit, request, key))
 
-    reason = f"compiled from {', '.join(request.module.sources)} by NVRTC {current_toolchain().nvrtc}"
-    yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=lambda: _jit(request))
 
-
-def _compiler_refusal(request: Request) -> str | None:
-    """Return why this request cannot be compiled here, or None. Raises StoreError for damaged sources."""
+def _key_and_nvrtc(request: Request) -> tuple[str, str] | str:
+    """Return a compile's key and NVRTC's version, or why there can be none. Raises StoreError for damaged sources."""
     from hatch_cuda_kernels.compiler.toolchain import (
         current_toolchain,
         supports_arch,  # off the cached path
@@ -143,20 +142,18 @@ def _compiler_refusal(request: Request) -> str | None:
     arch = request.arch
     try:
         toolchain = current_toolchain()
-        request.source.key(arch, request.instance, toolchain)
+        key = request.source.key(arch, request.instance, toolchain)
         request.source.check()
-        return None if supports_arch(arch, toolchain.release) else f"NVRTC {toolchain.nvrtc} does not know {arch}"
+        supported = supports_arch(arch, toolchain.release)
     except InputError as error:
         request.source.check()  # the fault may be in the index alone
         return reason_of(error)
     except ToolchainError as error:
         return reason_of(error)
+    return (key, toolchain.nvrtc) if supported else f"NVRTC {toolchain.nvrtc} does not know {arch}"
 
 
-def _jit(request: Request) -> Image:
-    from hatch_cuda_kernels.compiler.toolchain import current_toolchain
-
-    key = request.source.key(request.arch, request.instance, current_toolchain())
+def _jit(request: Request, key: str) -> Image:
     return request.made.pop(key, None) or get_or_make_image(request, key, partial(_compile, request))
 
 
@@ -164,8 +161,8 @@ def jit_ahead(request: Request) -> dict[str, Image]:
     """Compile for this request now, and return the image by its key."""
     from hatch_cuda_kernels.compiler.toolchain import current_toolchain
 
-    image = _jit(request)
-    return {request.source.key(request.arch, request.instance, current_toolchain()): image}
+    key = request.source.key(request.arch, request.instance, current_toolchain())
+    return {key: _jit(request, key)}
 
 
 def _compile(request: Request, notice: Notice) -> Entry:
