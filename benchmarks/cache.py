@@ -1,4 +1,4 @@
-"""The disk cache under load: mixed reads and writes, a fleet that misses one kernel at once, and what a hit costs.
+"""The disk cache under load: mixed reads and writes, fleets that miss one kernel or fifty, 50,000 entries, a hit.
 
     python benchmarks/cache.py --out FOLDER [--repeat 5] [--seconds 5]
 
@@ -25,6 +25,8 @@ HERE = Path(__file__).parent
 KERNEL = "sort_tiles<int, 128, 16>"
 UNLISTED, LISTED = "sm_75", "sm_90"
 PROCESSES, FLEET = 16, 64
+HERD, KERNELS = 200, 50
+ENTRIES, SMALL_BYTES = 50_000, 2048
 KEYS, IMAGE_BYTES = 2000, 20_000
 
 FIND = """
@@ -33,6 +35,14 @@ from pathlib import Path
 from hatch_cuda_kernels import open_store
 image = open_store(Path(sys.argv[1])).find_image(sys.argv[2], arch=sys.argv[3], driver=(13, 0))
 print(image.origin, image.sha256)
+"""
+FIND_ALL = """
+import sys
+from pathlib import Path
+from hatch_cuda_kernels import open_store
+store = open_store(Path(sys.argv[1]))
+for name in store.kernels:
+    store.find_image(name, arch="sm_90", policy="exact")
 """
 TIMED = """
 import sys, time
@@ -66,23 +76,24 @@ def main() -> None:
     work = args.out.absolute() / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    store = build(work)
+    store = build(work, HERE.parent / "example_project", work / "store")
     results = {
         "machine": machine(work),
         "mixed": [mixed(work, args.seconds, cap) for cap in (1 << 30, KEYS * IMAGE_BYTES // 2)],
         "fleet": [fleet(work, store) for _ in range(args.repeat)],
+        "herd": herd(work),
+        "many": many(work),
         "hit": hit(work, store, args.repeat * 4),
     }
     (args.out / "cache.json").write_text(json.dumps(results, indent=1) + "\n")
     report(results)
 
 
-def build(work: Path) -> Path:
-    command = [sys.executable, "-m", "hatch_cuda_kernels", "build", "--out", work / "store", "kernels.yaml"]
+def build(work: Path, project: Path, store: Path) -> Path:
+    command = [sys.executable, "-m", "hatch_cuda_kernels", "build", "--out", store, "kernels.yaml"]
     environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(work / "build")}
-    project = HERE.parent / "example_project"
     subprocess.run(command, cwd=project, env=environment, check=True, stdout=sys.stderr)
-    return work / "store"
+    return store
 
 
 def machine(work: Path) -> dict[str, str | int]:
@@ -191,6 +202,52 @@ def fleet(work: Path, store: Path) -> dict[str, float]:
     return {"one": one, "warm": warm, "cold": together, "ratio": together / (one + warm)}
 
 
+def herd(work: Path) -> dict[str, float]:
+    """Return seconds of so many processes that ask for all of so many kernels, as in ``fleet``."""
+    project = work / "herd"
+    project.mkdir()
+    for number in range(KERNELS):
+        text = f'extern "C" __global__ void k{number}(float* p) {{ *p = {number}; }}'
+        (project / f"m{number}.cu").write_text(text)
+    modules = "".join(f"  m{number}: {{source: m{number}.cu}}\n" for number in range(KERNELS))
+    (project / "kernels.yaml").write_text(f"schema: 1\narches: [sm_80]\nmodules:\n{modules}")
+    build(work, project, project / "store")
+
+    def run(cache: str, processes: int) -> float:
+        environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(work / cache)}
+        command = [sys.executable, "-c", FIND_ALL, str(project / "store")]
+        start = time.perf_counter()
+        running = [subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) for _ in range(processes)]
+        assert not any(process.wait() for process in running)
+        return time.perf_counter() - start
+
+    one, again, together, warm = run("herd 1", 1), run("herd 1", 1), run("herd all", HERD), run("herd all", HERD)
+    return {"compiles": one - again, "cold": together, "warm": warm, "ratio": together / (warm + one - again)}
+
+
+# Very many entries ---------------------------------------------------------------------------------------------------
+
+
+def many(work: Path) -> dict[str, float]:
+    """Return seconds to export, import and prune very many entries, and of a write that meets the cap among them."""
+    from hatch_cuda_kernels.cache import export_bundle, import_bundle
+
+    entries = (make(number)._replace(image=image(number)[:SMALL_BYTES]) for number in range(ENTRIES))
+    fresh(work / "many", 1 << 40).put_all([(entry.key, entry.files()) for entry in entries])
+    times = {"export": seconds(lambda: export_bundle(fresh(work / "many", 1 << 40), work / "bundle"))}
+    times["import"] = seconds(lambda: import_bundle(fresh(work / "imported", 1 << 40), work / "bundle"))
+    size = fresh(work / "imported", 1 << 40).info().bytes
+    times["prune"] = seconds(lambda: fresh(work / "imported", 1 << 40).prune(size))
+    times["put at the cap"] = seconds(lambda: fresh(work / "imported", size).put(make(ENTRIES)))
+    return times
+
+
+def seconds(action) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
 def ask(store: Path, cache: Path, processes: int) -> tuple[float, list[str]]:
     """Start processes together, each of which asks for the kernel; return the seconds to the last answer and all."""
     environment = os.environ | {"HATCH_CUDA_KERNELS_CACHE_DIR": str(cache)}
@@ -253,6 +310,13 @@ def report(results: dict) -> None:
         f"\n{FLEET} processes, empty cache: {medians['cold']:.2f} s; one that compiles {medians['one']:.2f} s + "
         f"{FLEET} on a warm cache {medians['warm']:.2f} s; ratio {medians['ratio']:.2f} (target 1.3)"
     )
+    herd_s, many_s = results["herd"], results["many"]
+    print(
+        f"\n{HERD} processes ask for {KERNELS} kernels, empty cache: {herd_s['cold']:.1f} s; one that compiles "
+        f"{herd_s['compiles']:.1f} s + {HERD} on a warm cache {herd_s['warm']:.1f} s; ratio {herd_s['ratio']:.2f} "
+        f"(target 2.0)"
+    )
+    print(f"\n{ENTRIES:,} entries: " + ", ".join(f"{what} {value:.2f} s" for what, value in many_s.items()))
     hit_ms = {name: statistics.median(values) for name, values in results["hit"].items()}
     more = hit_ms["cached"] - hit_ms["prebuilt"]
     print("\n" + "; ".join(f"{name} {value:.1f} ms" for name, value in hit_ms.items()))

@@ -77,12 +77,11 @@ def import_bundle(cache: DiskCache, path: Path) -> int:
         raise
     except _BROKEN as error:
         raise InputError(f"{path}: not a bundle: {error}") from error
-    size = sum(len(data) for entry in entries for data in entry.files().values())
+    size = sum(len(data) for _, files in entries for data in files.values())
     if size > cache.max_bytes:
         raise InputError(f"{path}: its {size:,} bytes are more than the cache may hold ({cache.max_bytes:,})")
-    kept = [cache.put(entry) for entry in entries]
-    if not all(kept):
-        raise InputError(f"{cache.path}: the cache cannot be written to; {sum(kept)} of {len(kept)} images were taken")
+    if not cache.put_all(entries):
+        raise InputError(f"{cache.path}: the cache cannot be written to; not all of {len(entries)} images were taken")
     return len(entries)
 
 
@@ -95,7 +94,7 @@ def _open(path: Path) -> BinaryIO:
     return file
 
 
-def _read(archive: zipfile.ZipFile, path: Path, room: int) -> list[Entry]:
+def _read(archive: zipfile.ZipFile, path: Path, room: int) -> list[tuple[str, dict[str, bytes]]]:
     """Return what is in a bundle. Members are not compressed, so they can only claim the ``room`` that its file has."""
     members: dict[str, dict[str, zipfile.ZipInfo]] = {}
     for info in archive.infolist():
@@ -107,17 +106,19 @@ def _read(archive: zipfile.ZipFile, path: Path, room: int) -> list[Entry]:
         if match is None or not plain or room < 0 or match[2] in members.get(match[1], {}):
             raise InputError(f"{path}: {info.filename[:_MOST_SHOWN]!r} does not belong in a bundle; nothing was taken")
         members.setdefault(match[1], {})[match[2]] = info
-    return [_read_entry(archive, key, files, path) for key, files in sorted(members.items())]
+    return [(key, _read_entry(archive, key, files, path)) for key, files in sorted(members.items())]
 
 
-def _read_entry(archive: zipfile.ZipFile, key: str, files: dict[str, zipfile.ZipInfo], path: Path) -> Entry:
+def _read_entry(archive: zipfile.ZipFile, key: str, files: dict[str, zipfile.ZipInfo], path: Path) -> dict[str, bytes]:
     try:
-        data = parse_description(archive.read(files[ENTRY_FILE]), key)
+        read = {name: archive.read(info) for name, info in files.items()}
+        data = parse_description(read[ENTRY_FILE], key)
         if data is None:
             raise BadEntryError(f"its schema is not {ENTRY_SCHEMA}")
         if files.keys() != {ENTRY_FILE, data["file"]}:
             raise BadEntryError("it is not one image with its description")
-        return Entry.from_json(data, archive.read(files[data["file"]]))
+        Entry.from_json(data, read[data["file"]])
     except _BROKEN as error:
         why = str(error)[:_MOST_SHOWN]  # zipfile repeats what it found, however long
         raise InputError(f"{path}: entry {key[:12]} is damaged ({why}); nothing was taken") from error
+    return read

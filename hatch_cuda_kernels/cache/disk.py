@@ -178,6 +178,11 @@ class DiskCache:
             self._memory.keep(entry, on_disk=on_disk)
         return on_disk
 
+    def put_all(self, listed: Sequence[tuple[str, dict[str, bytes]]]) -> bool:
+        """Write entries, given by key as they are on disk; return whether all are there. They are counted once."""
+        own = self._own()
+        return own is not None and self._write(own, listed)
+
     def get_or_make(self, key: str, make: Callable[[], Entry]) -> tuple[Entry, bool]:
         """Return the entry of a key, made by ``make`` if there is none, and whether it was made here.
 
@@ -303,18 +308,19 @@ class DiskCache:
         self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and {done} ({key}: {error})")
 
     def _publish(self, entry: Entry) -> bool:
-        from hatch_cuda_kernels.cache.publishing import count_entry, publish  # a hit needs none of it
-
-        own = self._own()
-        files = entry.files()
-        size = sum(map(len, files.values()))
-        if own is None or size > self.max_bytes:
+        own, files = self._own(), entry.files()
+        if own is None or sum(map(len, files.values())) > self.max_bytes:
             return False
+        return self._write(own, [(entry.key, files)])
+
+    def _write(self, own: EntryFolder, listed: Sequence[tuple[str, dict[str, bytes]]]) -> bool:
+        from hatch_cuda_kernels.cache.publishing import count_entry, publish_all  # a hit needs none of it
+
         try:
             if not self._swept:
                 self._sweep(own)
-            if publish(own, entry.key, files):
-                count_entry(own, entry.key, size, max_bytes=self.max_bytes)
+            if size := publish_all(own, listed):
+                count_entry(own, listed[-1][0], size, max_bytes=self.max_bytes)
         except OSError as error:
             failed = f"cannot write to the kernel cache {own.path} ({error}); images live in memory only"
             self._tell_error(own, error, failed)

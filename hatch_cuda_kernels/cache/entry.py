@@ -260,14 +260,9 @@ class EntryFolder:
 
     def stored(self) -> list[StoredEntry]:
         """Return every entry with its size and last use; one that cannot be opened was never used. Raises nothing."""
-        found: list[StoredEntry] = []
         with contextlib.suppress(OSError), self.open() as root:
-            for name in root.names():
-                if len(name) == _PREFIX_DIGITS:
-                    with contextlib.suppress(OSError), root.folder(name) as prefix:
-                        keys = [key for key in prefix.names() if prefix_of(key) == name]  # the rest is not ours
-                        found += filter(None, [_stored(prefix, key) for key in keys])
-        return found
+            return [entry for name in prefixes(root) for entry in stored_in(root, name)]
+        return []
 
     def is_writable(self) -> bool:
         """Return whether this process may write to the folder, or make it."""
@@ -282,6 +277,19 @@ class EntryFolder:
 def prefix_of(key: str) -> str:
     """Return the name of the folder that an entry's own folder is in."""
     return key[:_PREFIX_DIGITS]
+
+
+def prefixes(root: Folder) -> list[str]:
+    """Return the names of the folders that entries' own folders are in."""
+    return [name for name in root.names() if len(name) == _PREFIX_DIGITS]
+
+
+def stored_in(root: Folder, name: str) -> list[StoredEntry]:
+    """Return the entries in such a folder. Raises nothing."""
+    with contextlib.suppress(OSError), root.folder(name) as prefix:
+        keys = [key for key in prefix.names() if prefix_of(key) == name]  # the rest is not ours
+        return [*filter(None, [_stored(prefix, key) for key in keys])]
+    return []
 
 
 def read_entry(place: Folder, name: str, key: str, *, use: bool = False) -> Entry | None:
@@ -324,6 +332,9 @@ def last_use(prefix: Folder, key: str) -> float:
 
 
 def _stored(prefix: Folder, key: str) -> StoredEntry | None:
+    with contextlib.suppress(OSError):  # two calls where an entry is as it should be: there may be 50,000
+        description, image = (prefix.status(f"{key}{os.sep}{name}") for name in (ENTRY_FILE, "image.cubin"))
+        return StoredEntry(key, description.st_size + image.st_size, description.st_mtime)
     try:
         with prefix.folder(key) as folder:
             files = {name: folder.status(name) for name in folder.names()}

@@ -15,6 +15,7 @@ import os
 import stat
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
@@ -28,7 +29,9 @@ from hatch_cuda_kernels.cache.entry import (
     has_entry,
     last_use,
     prefix_of,
+    prefixes,
     read_entry,
+    stored_in,
 )
 from hatch_cuda_kernels.cache.files import Folder, made, move, remove, replace, unique_name, write
 from hatch_cuda_kernels.errors import CompileError, refuse_reentry
@@ -306,23 +309,37 @@ _LOCK_SECONDS: Final = 2.0
 _MOST_TEXT: Final = 1000
 #: Above the cap, room is made down to this share of it, so that not every write has to.
 _KEEP: Final = 0.9
+#: Entries that are looked at, and removed beyond what is needed, by a process that meets the cap: 0.1 s each.
+_MOST_SEEN: Final = 4000
+_MOST_EXTRA: Final = 200
 #: A wrong total (a crash between a write and its count, a folder removed by hand) is corrected after this time.
 _RECOUNT_SECONDS: Final = 24 * 3600.0
 #: As exact as uses are recorded. A use later than that from now was recorded before the clock was set back.
 _FUTURE_SECONDS: Final = 3600.0
 
 
-def publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
-    """Write an entry's files beside its place and rename them there; return False if the key had been published.
+def publish_all(entries: EntryFolder, listed: Iterable[tuple[str, dict[str, bytes]]]) -> int:
+    """Write entries' files beside their places and rename them there; return the bytes of those that are new.
 
-    A reader sees the whole entry or none. Anything else in its place, such as half a folder, is set aside.
+    A reader sees a whole entry or none. Anything else in its place, such as half a folder, is set aside. Raises
+    OSError.
     """
-    with contextlib.suppress(FileNotFoundError):
-        return _publish(entries, key, files)
-    return _publish(entries, key, files)  # somebody removed a folder on the way
+    size, left, again = 0, deque(listed), False
+    while left:
+        try:
+            with entries.open(make=True) as root, made(root, STAGING) as staging:
+                while left:
+                    key, files = left[0]
+                    size += _publish(root, staging, key, files) * sum(map(len, files.values()))
+                    left.popleft()
+        except FileNotFoundError:  # somebody removed a folder on the way
+            if again:
+                raise
+            again = True
+    return size
 
 
-def evict(entries: EntryFolder, stored: StoredEntry) -> bool:
+def evict(root: Folder, stored: StoredEntry) -> bool:
     """Remove an entry and return whether it is gone; one that was used or replaced since it was listed stays.
 
     It disappears from its place in one step, so a reader finds it whole or not at all; one in a lower layer of an
@@ -330,7 +347,7 @@ def evict(entries: EntryFolder, stored: StoredEntry) -> bool:
     """
     key = stored.key
     try:
-        with entries.open() as root, root.folder(prefix_of(key)) as prefix, made(root, STAGING) as staging:
+        with root.folder(prefix_of(key)) as prefix, made(root, STAGING) as staging:
             if last_use(prefix, key) == stored.used:
                 remove(staging, _move_away(prefix, key, staging) or key)
             return not prefix.has(key)
@@ -345,10 +362,10 @@ class Stuck(NamedTuple):
     bytes: int = 0
     reason: str = ""
 
-    def after(self, entries: EntryFolder, stored: StoredEntry) -> tuple[bool, Stuck]:
+    def after(self, root: Folder, stored: StoredEntry) -> tuple[bool, Stuck]:
         """Remove an entry; return whether it is gone, and what is stuck then."""
         try:
-            return evict(entries, stored), self
+            return evict(root, stored), self
         except OSError as error:
             return False, Stuck(self.entries + 1, self.bytes + stored.bytes, str(error))
 
@@ -356,14 +373,14 @@ class Stuck(NamedTuple):
 def evict_all(entries: EntryFolder) -> tuple[int, Stuck]:
     """Remove all entries, those set aside, and the notes; return how many of the first are gone. Raises nothing."""
     count, stuck = 0, Stuck()
-    for stored in entries.stored():
-        gone, stuck = stuck.after(entries, stored)
-        count += gone
     with contextlib.suppress(OSError), entries.open_top() as top:
         remove(top, NOTES)
     with contextlib.suppress(OSError), entries.open() as root:
+        for stored in entries.stored():
+            gone, stuck = stuck.after(root, stored)
+            count += gone
         remove(root, QUARANTINE)
-        for name in (name for name in root.names() if prefix_of(name) == name):
+        for name in prefixes(root):
             with contextlib.suppress(OSError):  # it is not empty
                 os.rmdir(root.at(name), dir_fd=root.descriptor)
     return count, stuck
@@ -386,8 +403,8 @@ def quarantine(entries: EntryFolder, key: str) -> bool:
     return True
 
 
-def _publish(entries: EntryFolder, key: str, files: dict[str, bytes]) -> bool:
-    with entries.open(make=True) as root, made(root, prefix_of(key)) as prefix, made(root, STAGING) as staging:
+def _publish(root: Folder, staging: Folder, key: str, files: dict[str, bytes]) -> bool:
+    with made(root, prefix_of(key)) as prefix:
         if has_entry(prefix, key):
             return False
         staged, placed = unique_name(key[:16]), False
@@ -482,17 +499,18 @@ def _size(place: Folder, name: str, found: os.stat_result) -> int:
 
 
 def count_entry(entries: EntryFolder, key: str, size: int, *, max_bytes: int) -> None:
-    """Count an entry that was just published, and keep it if the cap requires others to go. Raises nothing.
+    """Count what was just published, and keep it if the cap requires others to go. Raises nothing.
 
     A write adds its size to a total in a file, so that nothing is listed below the cap. All is counted again once a
-    day, and whenever room is made. The lock only keeps the total exact: without one, everything goes on.
+    day. The lock only keeps the total exact: without one, everything goes on.
     """
     with contextlib.suppress(OSError), entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
         total, counted = _read_total(root)
         total += size
-        if total > max_bytes or not 0 <= time.time() - counted <= _RECOUNT_SECONDS:
-            total, stuck = _shrink(entries, root, max_bytes, int(max_bytes * _KEEP), keep=key)
-            total, counted = total - stuck.bytes, time.time()
+        if not 0 <= time.time() - counted <= _RECOUNT_SECONDS:
+            total, counted = _count(root, entries.stored()), time.time()
+        if total > max_bytes:
+            total = _make_room(root, total, max_bytes, keep=key)
         _write_total(root, total, counted)
 
 
@@ -500,29 +518,65 @@ def shrink(entries: EntryFolder, max_bytes: int) -> tuple[int, Stuck]:
     """Remove the least recently used entries until at most ``max_bytes`` are left; return the bytes left."""
     total, stuck = 0, Stuck()
     with contextlib.suppress(OSError), entries.open() as root, held(root, _LOCK, _LOCK_SECONDS):
-        total, stuck = _shrink(entries, root, max_bytes, max_bytes)
+        sweep(root)
+        stored = entries.stored()
+        total = _count(root, stored)
+        if total > max_bytes:
+            remove(root, QUARANTINE)
+            total = _count(root, stored)
+        for entry in sorted(stored, key=_last_use) if total > max_bytes else ():
+            if total > max_bytes:
+                gone, stuck = stuck.after(root, entry)
+                total -= entry.bytes * gone
         _write_total(root, total - stuck.bytes, time.time())
     return total, stuck
 
 
-def _shrink(entries: EntryFolder, root: Folder, most: int, goal: int, keep: str = "") -> tuple[int, Stuck]:
-    """Count again; of more than ``most`` bytes, leave no more than ``goal``. What is damaged goes first.
+def _make_room(root: Folder, total: int, most: int, *, keep: str) -> int:
+    """Remove entries until at most ``most`` bytes are left, and somewhat more; return the bytes left.
 
-    Next to an entry to ``keep``, what cannot be removed takes no room, or nothing but that entry would stay.
+    Where there are very many entries, those of some prefixes are looked at, drawn at random, and the least recently
+    used of them go: nobody who compiles a kernel shall pay for a list of all.
     """
     sweep(root)
-    # A use in the future says nothing, so it counts as long ago.
-    soon = time.time() + _FUTURE_SECONDS
-    stored = sorted(entries.stored(), key=lambda entry: (0.0 if entry.used > soon else entry.used, entry.key))
-    stored_bytes = sum(entry.bytes for entry in stored)
-    if stored_bytes + leftover_bytes(root) > most:
-        remove(root, QUARANTINE)
-    total, stuck = stored_bytes + leftover_bytes(root), Stuck()
-    for entry in stored if total > most else ():
-        if entry.key != keep and total - bool(keep) * stuck.bytes > goal:
-            gone, stuck = stuck.after(entries, entry)
+    remove(root, QUARANTINE)
+    names = sorted(prefixes(root), key=lambda _: os.urandom(4))
+    seen: list[StoredEntry] = []
+    while names and len(seen) < _MOST_SEEN:
+        seen += stored_in(root, names.pop())
+    if not names:  # so all was counted
+        total = _count(root, seen)
+    rest = (entry for name in names for entry in stored_in(root, name))
+    for stored in (seen, rest):
+        if total > most:
+            total = _evict_oldest(root, stored, total, most, keep=keep)
+    return total
+
+
+def _evict_oldest(root: Folder, stored: Iterable[StoredEntry], total: int, most: int, *, keep: str) -> int:
+    """Remove the least recently used entries; return the bytes left.
+
+    What cannot be removed takes no room, or nothing but the entry to ``keep`` would stay.
+    """
+    stuck, extra = Stuck(), 0
+    for entry in sorted(stored, key=_last_use):
+        left = total - stuck.bytes
+        extra += left <= most
+        if left <= most * _KEEP or extra > _MOST_EXTRA:
+            break
+        if entry.key != keep:
+            gone, stuck = stuck.after(root, entry)
             total -= entry.bytes * gone
-    return total, stuck
+    return total - stuck.bytes
+
+
+def _count(root: Folder, stored: list[StoredEntry]) -> int:
+    return sum(entry.bytes for entry in stored) + leftover_bytes(root)
+
+
+def _last_use(entry: StoredEntry) -> tuple[float, str]:
+    """Return what entries are sorted by. A use in the future says nothing, so it counts as long ago."""
+    return 0.0 if entry.used > time.time() + _FUTURE_SECONDS else entry.used, entry.key
 
 
 def _read_total(root: Folder) -> tuple[int, float]:

@@ -263,6 +263,6 @@ def test_a_cache_that_cannot_be_written(bundle, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with (
         pytest.warns(RuntimeWarning, match="file is a file, not a folder"),
-        pytest.raises(InputError, match="cannot be written to; 0 of 3 images were taken"),
+        pytest.raises(InputError, match="cannot be written to; not all of 3 images were taken"),
     ):
         import_bundle(reopen(tmp_path / "file"), bundle)

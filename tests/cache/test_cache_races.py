@@ -192,11 +192,11 @@ def test_evictors_without_a_lock_do_not_evict_twice(path, monkeypatch):
         reopen(path).put(entry_of(number))
     evict, others = publishing.evict, []
 
-    def after_another(entries, stored):
+    def after_another(root, stored):
         if not others:
             others.append(None)
-            evict(entries, stored)
-        return evict(entries, stored)
+            evict(root, stored)
+        return evict(root, stored)
 
     monkeypatch.setattr(publishing, "evict", after_another)
     assert reopen(path).prune(10 * SIZE) == 10 * SIZE
