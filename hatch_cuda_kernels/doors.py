@@ -62,7 +62,14 @@ def _import_again() -> None:
         if lock is not None and lock.owner not in {None, get_ident()}:
             locks.pop(name)
             if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
-                del sys.modules[name]
+                _forget(name)
+
+
+def _forget(name: str) -> None:
+    """Forget a module and those below it, which it may expect to import; an extension can be imported only once."""
+    for found in [found for found in sys.modules if found == name or found.startswith(f"{name}.")]:
+        if not str(getattr(sys.modules[found], "__file__", "")).endswith((".so", ".pyd")):
+            del sys.modules[found]
 
 
 def _renew_property_locks() -> None:

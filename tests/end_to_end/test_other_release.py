@@ -102,7 +102,7 @@ def test_a_device_that_this_nvrtc_does_not_know(store):
 @pytest.mark.slow
 def test_ptx_that_is_not_newer_is_finished(store, capsys, monkeypatch):
     """PTX of 12.9 is finished by the tools of 13 for a driver that cannot; PTX of 13.0 is beyond those of 12.9."""
-    monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+    monkeypatch.setattr(compile_rungs, "_key_and_nvrtc", lambda request: "NVRTC is not installed (here)")
     told = reasons(capsys, "scale", "sm_100", "12.8")
     if HERE == 13:
         assert told["prebuilt", "compute_60", "ptx"] == "written as PTX ISA 8.8, the driver knows up to 8.7"

@@ -115,7 +115,7 @@ def test_ptx_newer_than_the_driver_is_finished_by_a_new_enough_nvjitlink(
 
     if driver >= (13, 5) or nvjitlink_version() < (13, 5):
         pytest.skip(f"needs nvJitLink 13.5 (here {nvjitlink_version()}) and an older driver (here {driver})")
-    monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+    monkeypatch.setattr(compile_rungs, "_key_and_nvrtc", lambda request: "NVRTC is not installed (here)")
     store = relabel(build("compute_80"), "compute_80", data=NEWER_PTX.read_bytes(), ptx_isa="9.5")
     assert store.explain("saxpy").chosen.reason.startswith("compute_80 ptx finished by ")
     assert run_saxpy(store, on_device).image.origin == "jitted"

@@ -266,7 +266,7 @@ def test_tier_up_compiles_exactly_for_the_next_process(build, native, fresh_cach
 def test_ltoir_runs_compiled_or_finished(build_lto, native, on_device, fresh_cache, monkeypatch, compiler):
     """A module that ships LTO-IR alone is compiled for this device once, or else finished, then found in the cache."""
     if not compiler:
-        monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+        monkeypatch.setattr(compile_rungs, "_key_and_nvrtc", lambda request: "NVRTC is not installed (here)")
     kernel = build_lto.get_kernel("twice")
     assert (kernel.image.origin, str(kernel.image.arch)) == ("jitted", native)
     out = on_device(np.full(4, 3, np.float32))

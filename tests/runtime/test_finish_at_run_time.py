@@ -33,7 +33,7 @@ def build(make_project, tmp_path, fresh_cache):
 @pytest.fixture
 def no_nvrtc(monkeypatch):
     """Let the ladder take this process for one without a compiler."""
-    monkeypatch.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+    monkeypatch.setattr(compile_rungs, "_key_and_nvrtc", lambda request: "NVRTC is not installed (here)")
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_compile_comes_before_slower_code_that_was_recorded(build, no_ptxas, m
     """Whoever installs NVRTC later gets its code."""
     store = build("sm_80, compute_80")
     with monkeypatch.context() as without_nvrtc:
-        without_nvrtc.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+        without_nvrtc.setattr(compile_rungs, "_key_and_nvrtc", lambda request: "NVRTC is not installed (here)")
         assert find(store) == "jitted"
     assert find(store) == "jitted"
     assert sorted(recorded()) == [["nvjitlink"], ["nvrtc"]]

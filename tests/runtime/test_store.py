@@ -294,7 +294,7 @@ def test_a_suffix_is_kept_only_where_the_device_has_that_form(make_project, tmp_
 def test_exact_ignores_images_finished_from_older_ptx(store, fresh_cache, monkeypatch):
     """Whether PTX was finished for an old driver earlier does not change what ``exact`` gives."""
     with monkeypatch.context() as without_nvrtc:
-        without_nvrtc.setattr(compile_rungs, "_compiler_refusal", lambda request: "NVRTC is not installed (here)")
+        without_nvrtc.setattr(compile_rungs, "_key_and_nvrtc", lambda request: "NVRTC is not installed (here)")
         assert store.find_image("saxpy", arch="sm_100", driver=(12, 8)).origin == "jitted"
         assert store.find_image("saxpy", arch="sm_100", driver=(12, 8)).origin == "cached"
     assert store.find_image("saxpy", arch="sm_100", policy="exact").origin == "jitted"
