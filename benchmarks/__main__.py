@@ -29,6 +29,7 @@ BENCHMARKS: Final[dict[str, dict[str, Benchmark]]] = {
         "build": Benchmark("build.py", "nvcc", "whole builds beside nvcc and NVRTC alone: times, wheels"),
         "cache": Benchmark("cache.py", "", "the disk cache under load, and what a hit costs"),
         "precompiled": Benchmark("precompiled.py", "checkouts", "compiles with and without a precompiled header"),
+        "package-headers": Benchmark("package_headers.py", "wheels", "headers of packages: read, shipped, verified"),
         "lean-images": Benchmark("lean_images.py", "", "images without unused variables beside NVRTC's own"),
         "newcomer": Benchmark("newcomer.sh", "uv, pipx", "from nothing to a verified wheel, in each way"),
     },

@@ -24,6 +24,7 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.execution_space import ClosureCut, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, ProjectFiles
 from hatch_cuda_kernels.integrity import sha256
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
 _MOST: Final = 256_000_000
+#: Characters of a text that is not repeated in a note if its file has it.
+_LONG: Final = 1 << 14
+#: In a note, in place of such a text's number.
+_AS_IT_IS: Final = -1
 #: What of a closure is a tuple of text.
 _TUPLES: Final = (
     "pre_include",
@@ -74,6 +79,20 @@ class _Looked:
             except InputError:
                 self._digests[path] = ""
         return self._digests[path]
+
+    def text(self, name: str) -> str:
+        """Return a header's text as its file has it, by its name in memory; empty where it is not UTF-8.
+
+        Raises InputError where that is not the file whose digest was asked for.
+        """
+        path = name.removeprefix(VIRTUAL_ROOT)
+        data = self.files.read(path)
+        if sha256(data).hexdigest() != self.digest(path):
+            raise InputError(f"{path} changed while it was read; build again")
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return ""
 
     def to_json(self) -> dict[str, Any]:
         """Return all questions with their answers."""
@@ -162,7 +181,7 @@ class SourceReader:
         if is_done:
             self._project = None  # its tokens take a hundred MB for all of CUTLASS, as much as the note does meanwhile
         numbers: dict[str, int] = {}
-        modules = {question: _described(sources, numbers) for question, sources in self._sources.items()}
+        modules = {question: self._described(sources, numbers) for question, sources in self._sources.items()}
         looked = self._looked.to_json()
         note = {"looked": looked, "compiled_for": self._compiled_for, "modules": modules}
         _NOTES.write(self._subject, _packed(note, numbers))
@@ -183,10 +202,53 @@ class SourceReader:
     def _recalled(self, recipe: Recipe, noted: Mapping[str, Any]) -> SourceSet:
         libraries = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
         return SourceSet(
-            tuple(_closure(unit, self._noted["texts"]) for unit in noted["units"]),
+            tuple(self._closure(unit, self._noted["texts"]) for unit in noted["units"]),
             tuple(DeviceLibrary(name, self._looked.files.read(name)) for name in libraries),
             tuple((file, offset, level) for file, offset, level in noted["levels"]),
         )
+
+    def _described(self, sources: SourceSet, numbers: dict[str, int]) -> dict[str, Any]:
+        """Return sources as JSON, with the numbers of their texts: modules share most headers.
+
+        Texts that are as their files have them are not repeated: large tables are of this kind.
+        """
+
+        def number(text: str) -> int:
+            return numbers.setdefault(text, len(numbers))
+
+        def describe(unit: DeviceSource) -> dict[str, Any]:
+            return {
+                "source": number(unit.source),
+                "program_name": unit.program_name,
+                "headers": [
+                    [name, _AS_IT_IS if self._is_as_read(name, text) else number(text)] for name, text in unit.headers
+                ],
+                "files": unit.files,
+                "changes": unit.changes,
+                "cut": unit.cut.to_json(),
+                **{name: getattr(unit, name) for name in _TUPLES},
+            }
+
+        units = [describe(unit) for unit in sources.units]
+        return {"files": [*sources.files.items()], "units": units, "levels": sources.levels}
+
+    def _closure(self, described: Mapping[str, Any], texts: Sequence[str]) -> DeviceSource:
+        return DeviceSource(
+            source=texts[described["source"]],
+            program_name=described["program_name"],
+            headers=tuple(
+                (name, self._looked.text(name) if number == _AS_IT_IS else texts[number])
+                for name, number in described["headers"]
+            ),
+            files=tuple((path, digest) for path, digest in described["files"]),
+            changes=tuple(SourceChange(*one) for one in described["changes"]),
+            **{name: tuple(described[name]) for name in _TUPLES},  # type: ignore[arg-type]
+            cut=ClosureCut.from_json(described["cut"]),
+        )
+
+    def _is_as_read(self, name: str, text: str) -> bool:
+        """Return whether a header's text is long, and that of its file."""
+        return len(text) > _LONG and name.startswith(VIRTUAL_ROOT) and self._looked.text(name) == text
 
 
 def read_again(
@@ -202,39 +264,6 @@ def read_again(
 def _question(recipe: Recipe) -> str:
     """Return what of a recipe decides how its sources are read."""
     return json.dumps([recipe.sources, recipe.headers, recipe.libraries, repr(recipe.options)])
-
-
-def _described(sources: SourceSet, numbers: dict[str, int]) -> dict[str, Any]:
-    """Return sources as JSON, with the numbers of their texts: modules share most headers."""
-
-    def number(text: str) -> int:
-        return numbers.setdefault(text, len(numbers))
-
-    def describe(unit: DeviceSource) -> dict[str, Any]:
-        return {
-            "source": number(unit.source),
-            "program_name": unit.program_name,
-            "headers": [[name, number(text)] for name, text in unit.headers],
-            "files": unit.files,
-            "changes": unit.changes,
-            "cut": unit.cut.to_json(),
-            **{name: getattr(unit, name) for name in _TUPLES},
-        }
-
-    units = [describe(unit) for unit in sources.units]
-    return {"files": [*sources.files.items()], "units": units, "levels": sources.levels}
-
-
-def _closure(described: Mapping[str, Any], texts: Sequence[str]) -> DeviceSource:
-    return DeviceSource(
-        source=texts[described["source"]],
-        program_name=described["program_name"],
-        headers=tuple((name, texts[number]) for name, number in described["headers"]),
-        files=tuple((path, digest) for path, digest in described["files"]),
-        changes=tuple(SourceChange(*one) for one in described["changes"]),
-        **{name: tuple(described[name]) for name in _TUPLES},  # type: ignore[arg-type]
-        cut=ClosureCut.from_json(described["cut"]),
-    )
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.arch import version_text
+from hatch_cuda_kernels.includes import PackageRecord
 from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.report.figures import (
     ABOUT_THE_SAME,
@@ -487,6 +488,8 @@ class Report:
         for module in self.package.contents["modules"].values():
             for part, version in module["toolchain"].items():
                 found.setdefault(part, set()).update({version} - {""})
+            for one in map(PackageRecord.from_json, module.get("packages", ())):
+                found.setdefault(f"headers of {one.package}", set()).add(f"{one.distribution} {one.version}".strip())
         return {part: sorted(found[part]) for part in sorted(found, reverse=True)}  # NVRTC first
 
     def to_json(self) -> dict[str, Any]:

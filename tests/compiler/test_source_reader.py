@@ -168,6 +168,20 @@ def test_toolkit_code_and_damage_are_noticed(project, read, monkeypatch, fresh_c
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_long_text_is_taken_from_its_file(project, read, fresh_cache):
+    """A note does not repeat tables of megabytes, which would make it too long to be written."""
+    numbers = ", ".join(map(str, range(1 << 16)))
+    text = f"__device__ int h() {{ return 1; }}\n__constant__ int table[] = {{{numbers}}};\n"
+    (project / "inc/h.h").write_text(text)
+    first = remember(project)
+    [note] = (fresh_cache / "notes").glob("sources-*")
+    assert note.stat().st_size < len(text) // 8
+    read.clear()
+    assert remember(project) == first
+    assert not read
+
+
 def test_all_code_that_reads_is_among_the_rules():
     """What another version made is not recalled. Hashing and messages decide nothing, and answers are compared."""
     seen = {Path(path) for path in rule_files()}

@@ -103,6 +103,8 @@ def test_a_store_has_them_and_says_whose_they_are(site, project, capsys, monkeyp
     capsys.readouterr()
     assert main(["inspect", str(store)]) == 0
     assert "headers of toy (toy-cuda13x 1.2), MIT" in capsys.readouterr().out
+    assert main(["report", str(store), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["toolchain"]["headers of toy"] == ["toy-cuda13x 1.2"]
 
 
 def test_a_plan_names_the_package(site, project):
