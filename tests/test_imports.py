@@ -72,6 +72,23 @@ def test_the_hit_path_loads_no_nvrtc(example_store):
     assert not [name for name in ("cuda.bindings.nvrtc", "yaml", "numpy", "hatchling") if name in seen.split()]
 
 
+@pytest.mark.slow
+def test_a_compile_at_run_time_imports_nothing_of_builds(example_store, tmp_path):
+    """Not what cuts host code, reads messages of compilers, precompiles or links: a store has what a build found."""
+    environment = f"import os; os.environ['HATCH_CUDA_KERNELS_CACHE_DIR'] = {str(tmp_path / 'empty')!r};"
+    seen = loaded_after(
+        f"{environment} from pathlib import Path; from hatch_cuda_kernels import open_store;"
+        f"assert open_store(Path({str(example_store)!r})).find_image('saxpy', arch='sm_75').origin == 'jitted'"
+    )
+    builds = ("manifest", "plan", "pool", "port", "plugin", "verify", "report", "compiler.precompiled")
+    cut = ("execution_space.cut", "execution_space.device_pass", "execution_space.oracle", "cpp.parser", "cpp.heads")
+    rare = ("compiler.diagnostics", "compiler.finish", "includes.implied", "libraries.compilers")
+    unwanted = tuple(f"hatch_cuda_kernels.{name}" for name in (*builds, *cut, *rare))
+    assert not [name for name in seen.split() if name.startswith(unwanted) or name in {"yaml", "hatchling", "pickle"}]
+    assert "libnvrtc" in seen
+    assert "libnvJitLink" not in seen
+
+
 def test_every_public_name_resolves():
     """Each name of ``__all__`` exists, and a wrong one is an AttributeError."""
     assert all(getattr(hatch_cuda_kernels, name) is not None for name in hatch_cuda_kernels.__all__)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import pickle
+import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from fake_driver import Result
 
-from hatch_cuda_kernels import compile_to_cubin, load, open_store
+from hatch_cuda_kernels import compile_to_cubin, early, load, open_store
 from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.errors import (
     CompileError,
@@ -61,6 +63,38 @@ def test_the_time_until_the_driver_starts_is_used(store, driver, monkeypatch, ke
             store.get_kernel(kernel)
     else:
         assert found(store.get_kernel(kernel)) == ("prebuilt", "sm_90", "cubin")
+
+
+def starting_library(goes_on):
+    """Return as much of libcuda as starts a driver for CUDA 13.2 with a device of 12.1; its context waits."""
+
+    def give(value, number):
+        value._obj.value = number
+        return 0
+
+    return SimpleNamespace(
+        cuCtxGetCurrent=lambda _: 3,  # the driver is not initialised
+        cuInit=lambda _: time.sleep(0.01) or 0,
+        cuDeviceGetAttribute=lambda value, attribute, _: give(value, {75: 12, 76: 1}[attribute]),
+        cuDriverGetVersion=lambda value: give(value, 13020),
+        cuDevicePrimaryCtxRetain=lambda *_: goes_on.wait() and 0,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the driver is not started ahead there")
+def test_the_driver_tells_its_device_before_the_context_is_made(monkeypatch):
+    """What a kernel needs is known as soon as the driver has started, and asked of the driver itself after that."""
+    goes_on = threading.Event()
+    monkeypatch.setattr(early.ctypes, "CDLL", lambda _: starting_library(goes_on))
+    monkeypatch.setattr(early, "_started", [])
+    monkeypatch.setattr(early, "_device", [])
+    monkeypatch.setattr(early, "_asked", threading.Event())
+    assert early.starting_device() is None
+    early.start_driver()
+    assert early.starting_device() == ((12, 1), (13, 2))
+    goes_on.set()
+    early.join_driver()
+    assert early.starting_device() is None
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import time
 from fnmatch import fnmatch
 from functools import cache, cached_property, lru_cache
@@ -320,7 +321,9 @@ def include_graph(names: tuple[str, ...], folders: tuple[str, ...]) -> dict[str,
 
 
 def _listing(folder: str) -> frozenset[str] | None:
-    """Return what is in a folder; None where that cannot be listed, though files of it may be opened."""
+    """Return what is in a folder; None where files may be opened that are not listed, or are so by another name."""
+    if sys.platform == "win32":
+        return None
     try:
         return frozenset(os.listdir(folder))  # noqa: PTH208 - names are enough
     except NotADirectoryError:
@@ -359,6 +362,8 @@ def _digest_and_names(path: str) -> list[str]:
     It may return other text, too: nothing is read as C++, and of comments only what is cheap to see.
     """
     try:
+        if not os.path.isfile(path):  # noqa: PTH113 - to open a pipe would wait for who writes to it
+            return [""]
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             data = file.readall()
     except OSError:  # NVRTC cannot read it, either

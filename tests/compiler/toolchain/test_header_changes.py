@@ -147,6 +147,7 @@ CASES = {
     "added beside another": (lambda s, i: put(i / "cccl/cub/other.cuh"), ""),
     "added, then edited": (lambda s, i: (put(i / "host_half.h"), alter(i / "host_half.h")), "half"),
     "a folder of that name": (lambda s, i: (i / "host_half.h").mkdir(), ""),
+    "a pipe of that name": (lambda s, i: os.mkfifo(i / "host_half.h"), ""),
     "a link to a header": (lambda s, i: (i / "host_half.h").symlink_to(i / "crt/mma.h"), "half"),
     "a link to nothing": (lambda s, i: (i / "host_half.h").symlink_to(s / "nothing.h"), ""),
     "what a link led to in vain": (lambda s, i: put(s / "later.h"), "half"),
