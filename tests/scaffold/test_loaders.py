@@ -181,6 +181,10 @@ Search(size=64)
     assert narrow["matrix"] == {"MARKER": ["-2"], "pair_t": ["short2"]}
 
 
+#: Each function returns one of two calls of the next.
+DOUBLED = "".join(f"def f{at}(a):\n    return f{at + 1}(a) if a else f{at + 1}(not a)\n" for at in range(40))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -190,8 +194,7 @@ Search(size=64)
         "def f(a):\n    for k, v in a.items():\n        k.replace(k, v)\n    RawModule(open(a).read())\nf(**f)\n",
         "def f(a): return g(a)\ndef g(a): return f(a)\nRawKernel(open(f(1)).read(), 'k')\n",
         "RawModule(code=open('%s.cu' % ()).read(), options=('{' + '}').format())\nRawModule(\n",
-        "".join(f"def f{at}(a):\n    return f{at + 1}(a) if a else f{at + 1}(not a)\n" for at in range(40))
-        + "RawModule(open(f0(1)).read())\n",
+        pytest.param(DOUBLED + "RawModule(open(f0(1)).read())\n", marks=pytest.mark.slow),
         "RawModule()\nRawModule(code='{} {1} {a}'.format(*x), options=2 // 0)\nopen()\n'a' % 'b' % 'c'\n",
     ],
 )
