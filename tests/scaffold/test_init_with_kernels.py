@@ -175,10 +175,28 @@ def test_without_its_compiler_a_manifest_is_from_the_text(version, reason, init,
     assert [module.name for module in load_manifest(tmp_path / "kernels.yaml").modules] == ["broken", "good"]
 
 
+#: Sources whose macros are in a Python file, which compiles one of them with several sets.
+LOADED = {
+    "csrc/sized.cu": 'extern "C" __global__ void sized(TYPE* p) { *p = SIZE; }\n',
+    "csrc/refused.cu": 'extern "C" __global__ void refused(TYPE* p) { *p = missing; }\n',
+    "p/load.py": """\
+from cupy import RawModule
+def load(name, subs):
+    text = open(f"csrc/{name}.cu").read()
+    for old, new in subs.items():
+        text = text.replace(old, new)
+    return RawModule(code=text, options=("-std=c++14",))
+load("sized", {"TYPE": "float" if kind else "Nothing", "SIZE": count})
+load("sized", {"TYPE": "int"})
+load("refused", {"TYPE": "int"})
+""",
+}
+
+
 @pytest.mark.slow
 def test_a_second_init_tries_what_was_not_tried(init, nvrtc, tmp_path):
     """Once its compiler is there, the manifest has what a first init with it would have written."""
-    with_nvrtc = init("--name", "p", **UNTRIED)
+    with_nvrtc = init("--name", "p", **UNTRIED, **LOADED)
     manifest = tmp_path / "kernels.yaml"
     expected = manifest.read_text()
     manifest.unlink()
