@@ -8,7 +8,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 carried=${CARRIED:?the folder that gpu/prepare_loaders.py made} out=${OUT:?a folder for the record}
 carried=$(cd "$carried" && pwd) work=$(mktemp -d)
-mkdir -p "$out" "$work/site"
+mkdir -p "$out" "$work/site" "$work/logs"
 for wheel in "$carried"/wheels/*.whl; do python3 -m zipfile -e "$wheel" "$work/site"; done
 paths="$work/site:$here/gpu:$carried/ptypy:$carried/httomolibgpu:$carried/tomobar:$carried/cucim/python/cucim/src"
 export PYTHONPATH="$paths" PYTHONDONTWRITEBYTECODE=1 HATCH_CUDA_KERNELS_JIT=0 NUMEXPR_MAX_THREADS=4 OMP_NUM_THREADS=4
@@ -27,8 +27,8 @@ run() { # PROJECT SECONDS FOLDER ARGUMENTS...: pytest both ways, with CuPy's cac
   for way in own store; do
     local store=""; [ $way = store ] && store=${project}_kernels
     (cd "$folder" && PROJECT=$project PROJECT_STORE=$store CUPY_CACHE_DIR="$work/cache-$project-$way" timeout "$limit" \
-      python3 -m pytest "$@" --junitxml="$work/$project-$way.xml" > "$out/$part-$project-$way.txt" 2>&1)
-    echo "$project $way: status $?, $(tail -1 "$out/$part-$project-$way.txt")"
+      python3 -m pytest "$@" --junitxml="$work/$project-$way.xml" > "$work/logs/$part-$project-$way.txt" 2>&1)
+    echo "$project $way: status $?, $(tail -1 "$work/logs/$part-$project-$way.txt")"
     xml+=("$work/$project-$way.xml")
   done
 }
@@ -49,7 +49,7 @@ engines() { # each of these tests runs an engine on the CPU, too
 }
 compare() { # PART: what ended otherwise
   python3 "$here/gpu/compare.py" "${xml[@]}" | tee "$out/compare-$1.txt"
-  grep -h -E "^loads " "$out/$1"-*-own.txt "$out/$1"-*-store.txt | tee "$out/counts-$1.txt"
+  (cd "$work/logs" && grep -E "^loads " "$1"-*.txt) | tee "$out/counts-$1.txt"
 }
 first_use() { # PROJECT WAY CACHE-FOLDER LABEL
   local store=""; [ "$2" = store ] && store=${1}_kernels
@@ -69,3 +69,4 @@ first() {
   done
 }
 for part in "${@:-tests}"; do "$part"; done
+tar -C "$work" -czf "$out/logs-${1:-tests}.tgz" logs

@@ -20,7 +20,10 @@ _TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp"
 
 
 def list_files(root: Path, suffixes: tuple[str, ...] = _TEXTS) -> list[str]:
-    """Return a project's C++ files, by path; not those in hidden folders, environments and what a build made."""
+    """Return a project's files with some suffixes, by path; not those in hidden folders, environments or builds.
+
+    The suffixes are those of C++ by default.
+    """
     found = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(one for one in folders if one[0] != "." and one not in _SKIPPED)
