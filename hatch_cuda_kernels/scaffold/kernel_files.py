@@ -616,8 +616,9 @@ def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:
     beside = PurePosixPath(manifest.parent.relative_to(root).as_posix())
     try:
         found = _read_manifest(manifest, text)
-        files = {PurePosixPath(name) for sources in read_sources(found).values() for name in sources.files}
-        included = {PurePosixPath(name) for module in found.modules for name in module.options.include}
+        read = {name for sources in read_sources(found).values() for name in sources.files}
+        folders = {name for module in found.modules for name in module.options.include}
+        files, included = ({PurePosixPath(name) for name in names if not package_of(name)} for names in (read, folders))
     except InputError:  # its first kernel is not written yet, or `check` will say what is wrong
         files, included = {PurePosixPath("kernels/saxpy.cu")}, set()
     patterns = dict.fromkeys(_patterns(manifest.parent, files, included))

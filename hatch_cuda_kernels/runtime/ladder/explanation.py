@@ -68,12 +68,16 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     kernel = request.kernel
     taken = kernel.parameters if kernel.types else ()
     _, cut = request.source.host_code()
-    notes = (cut,) if cut else ()
+    notes: tuple[str, ...] = (cut,) if cut else ()
     if request.module.family:
         what = f"module {request.module.module!r} is {request.module.family!r} with {values_text(request.module.axes)}"
         if request.unlisted is not None:
             what += f", which the manifest does not list: write {request.unlisted.line_to_add} to have it prebuilt"
         notes = (what, *notes)
+    if request.module.packages:
+        from hatch_cuda_kernels.includes import PackageRecord  # few modules have any
+
+        notes += tuple(f"headers of {PackageRecord.from_json(one)}" for one in request.module.packages)
     return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)
 
 
