@@ -32,6 +32,14 @@ def test_cubin_and_ptx(arch, fresh_cache):
 
 
 @pytest.mark.slow
+def test_a_header_may_be_called_as_a_package_is(fresh_cache):
+    """What is given counts, whatever is installed."""
+    text = '#include "@pytest/given.h"\nextern "C" __global__ void k(int* x) { *x = GIVEN; }\n'
+    found = compile_to_ptx(text, arch="sm_80", headers={"@pytest/given.h": "#define GIVEN 77\n"})
+    assert b"77" in found.image
+
+
+@pytest.mark.slow
 def test_the_cache_is_used_and_can_be_left_out(fresh_cache):
     """A second compile of the same text is a hit; use_cache=False compiles again."""
     first = compile_to_cubin(TEMPLATE, arch="sm_80", names=["twice<int>"])

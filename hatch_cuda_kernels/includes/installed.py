@@ -5,8 +5,6 @@ No package is imported: the import system is asked for the first part of a name,
 
 from __future__ import annotations
 
-import base64
-import csv
 import json
 import re
 import sys
@@ -139,6 +137,8 @@ class _PackageOwner(NamedTuple):
 
 def _record(package: str, path: str, digest: str) -> PackageRecord:
     """Return the record of one file: of the distribution that lists it with its digest, or else by its path."""
+    import base64  # as for csv
+
     listed = base64.urlsafe_b64encode(bytes.fromhex(digest)).decode().rstrip("=")
     place = f"{package.replace('.', '/')}/{path}"
     owners = _owners(package)
@@ -175,6 +175,8 @@ def _listed(found: Distribution, lead: str) -> dict[str, str]:
     record = found.read_text("RECORD") or ""
     if lead not in record:
         return {}
+    import csv  # few projects include headers of packages
+
     rows = csv.reader(line for line in record.splitlines() if line.lstrip('"').startswith(lead))
     return {row[0]: row[1] if len(row) > 1 else "" for row in rows}
 
@@ -210,6 +212,8 @@ def _described(package: str, found: Distribution, *, altered: bool = False) -> P
 
 def _licence_files(found: Distribution) -> Iterator[str]:
     """Yield the files that look like licences, of a distribution that does not state them."""
+    import csv  # as above
+
     rows = csv.reader((found.read_text("RECORD") or "").splitlines())
     matches = (_LICENCE_FILE.search(row[0]) for row in rows if row)
     return (match[1] for match in matches if match is not None)

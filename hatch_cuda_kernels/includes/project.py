@@ -84,7 +84,7 @@ class ProjectFiles:
         if not path:
             return "folder"
         folder, _, name = path.rpartition("/")
-        if self._only is None and path == package_of(path):
+        if self._only is None and path == package_of(path) and path not in self._given.get("", {}):
             found: _Kind | None = "folder" if self._package(path) else None
         else:
             found = self._entries(folder).get(name)

@@ -457,7 +457,8 @@ def _find_package(spot: Spot, name: str, folder: str) -> str:
     """Return the path of a package's folder: the project's own, or one that is installed."""
     files = spot.reading.files
     try:
-        own, installed = _own_package(files, name), package_folders(name)
+        own = _own_package(files, name)
+        installed = () if own is not None else package_folders(name)
     except InputError as error:
         raise RefusedError(str(error)) from None
     if own is None and not installed:

@@ -325,6 +325,13 @@ def test_the_projects_own_package_is_of_the_project(make_project, folder):
     assert f"{folder}toy/core/include/toy/factor.cuh" in wheel_inputs(manifest, root)
 
 
+def test_the_projects_own_package_may_be_called_as_pythons(make_project):
+    """It is found in the tree before anything else is asked."""
+    root = make_project(MANIFEST.replace("PACKAGE", "json"), **{"json/__init__.py": "", "json/core/include/a.h": ""})
+    (root / "scale.cu").touch()
+    assert load_manifest(root / "kernels.yaml").modules[0].options.include == ("json/core/include",)
+
+
 def test_an_environment_in_the_projects_folder_is_none_of_the_project(make_project, monkeypatch):
     """A virtual environment is often there, and the paths in a store do not depend on that."""
     root = make_project(MANIFEST.replace("PACKAGE", "toy"), **{"scale.cu": SOURCE})
