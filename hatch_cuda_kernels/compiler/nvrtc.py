@@ -254,7 +254,8 @@ def _images(
     ptx = output(program, "PTX").rstrip(b"\0").decode()
     if "object" in job.kinds:
         return {"object": without_times(output(program, "CUBIN"))}, read_ptx(ptx), log
-    if not job.options.debug:  # which describes every variable
+    is_read = "ptx" in job.kinds or job.finisher == "ptxas" or job.program.cut_variables
+    if is_read and not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
         from hatch_cuda_kernels.compiler.finish import assemble  # as above

@@ -6,24 +6,15 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp import (
-    Cursor,
-    InclusionError,
-    Macro,
-    MacroTable,
-    MacroToken,
-    Stream,
-    TextError,
-    lex,
-    parse_defines,
-)
+from hatch_cuda_kernels import cpp  # few sources need more of it than this
+from hatch_cuda_kernels.cpp import Macro, MacroTable, MacroToken, lex, parse_defines
 from hatch_cuda_kernels.libraries import is_toolkit_macro
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from hatch_cuda_kernels.cpp import SourceFile, StreamToken
+    from hatch_cuda_kernels.cpp import SourceFile, Stream, StreamToken
     from hatch_cuda_kernels.includes.closure import Origin
 
 _CLOCKS: Final = frozenset({"__DATE__", "__TIME__", "__TIMESTAMP__"})
@@ -47,12 +38,11 @@ def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str
         waiting = [*origin.read(start, macros).roots]
         while waiting:
             visit = waiting.pop()
-            for stream in Stream.readings(visit, macros, frozenset()):
-                found.update(
-                    one for token in Cursor(stream).tokens() for one in _uses(token, stream, macros, origin.files)
-                )
+            for stream in cpp.Stream.readings(visit, macros, frozenset()):
+                tokens = cpp.Cursor(stream).tokens()
+                found.update(one for token in tokens for one in _uses(token, stream, macros, origin.files))
                 waiting += (one.visit for one in stream.inclusions)
-    except (InclusionError, TextError):  # what is wrong with it is for NVRTC to say
+    except (cpp.InclusionError, cpp.TextError):  # what is wrong with it is for NVRTC to say
         return []
     return sorted(found)
 

@@ -23,6 +23,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels import cpp  # which loads no module of it
 from hatch_cuda_kernels.cache import file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.key_parts import seconds_to_trust
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
@@ -184,6 +185,8 @@ class HeaderScan:
         self._states: Final = {str(record): file_state(record) for record in records}
         self._listings: Final[dict[str, frozenset[str] | None]] = {}
         self._digests: Final[dict[str, str]] = {}
+        self._owners: Final[dict[str, tuple[PartFiles | None, str]]] = {}
+        """The part whose folder a folder is in, and where there."""
         self._until = 0.0
 
         def glance(path: str) -> list[str]:
@@ -294,10 +297,13 @@ class HeaderScan:
 
     def _other(self, path: str, digest: str) -> tuple[str, str] | None:
         """Return the name in its folder, and the digest, of a file that no version stands for, or that is missing."""
-        inside = [folder for folder in self._folders if path.startswith(f"{folder}/")]
-        owner = max(inside, key=len, default="")
-        name = path[len(owner) + 1 :] if owner else path.rpartition("/")[2]
-        part = self._parts.get(owner)
+        above, _, last = path.rpartition("/")
+        if above not in self._owners:
+            inside = [folder for folder in self._folders if f"{above}/".startswith(f"{folder}/")]
+            owner = max(inside, key=len, default=above)
+            self._owners[above] = self._parts.get(owner), f"{above}/"[len(owner) + 1 :]
+        part, below = self._owners[above]
+        name = f"{below}{last}"
         stands = not digest if part is None else part.holds(name, digest)
         return None if stands else (name, digest)
 
@@ -382,14 +388,13 @@ def _digest_and_names(path: str) -> list[str]:
 
 def _marked_includes(path: str) -> list[str]:
     """Return what a header includes or looks for, marked if only parts for other compilers do."""
-    from hatch_cuda_kernels.cpp import SourceFile
-    from hatch_cuda_kernels.includes import find_includes
+    from hatch_cuda_kernels.includes import find_includes  # a key needs none of it
 
     try:
         text = Path(path).read_bytes().decode(errors="replace")
     except OSError:
         return []
-    file = SourceFile(path, text)
+    file = cpp.SourceFile(path, text)
     hidden = parts_for_others(file)
     directives = [*find_includes(file)]
     named = {one.spelling for one in directives if one.spelling}
@@ -406,11 +411,9 @@ def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
     """Return the ranges of a toolkit header that are for other compilers; none in a text with unbalanced conditions."""
     if not any(word in file.text for word in ("RTC", "_CCCL_", "_LIBCUDACXX_")):
         return []
-    from hatch_cuda_kernels.cpp import UnbalancedError  # a rebuild reads no header
-
     try:
         conditions = [one for one in file.directives if one.is_conditional and file.groups is not None]
-    except UnbalancedError:
+    except cpp.UnbalancedError:
         return []
     parts: list[tuple[int, int]] = []
     is_hidden, is_settled = [False], [False]
@@ -436,13 +439,17 @@ def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
 @lru_cache(maxsize=1 << 12)
 def _holds(word: str, operand: str) -> bool | None:
     """Return whether a condition holds for NVRTC; headers ask the same again and again."""
-    from hatch_cuda_kernels.cpp import Directive, evaluate  # as above
-
-    return evaluate(Directive(word, operand, 0, 0, 0, 0), _look_up)
+    return cpp.evaluate(cpp.Directive(word, operand, 0, 0, 0, 0), _look_up)
 
 
 def _look_up(name: str) -> tuple[Macro | None, ...]:
-    from hatch_cuda_kernels.libraries import macros_of_cccl  # as above
+    known = _cccl_macros()
+    is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in known)
+    return (None,) if is_other else known.get(name, ())
 
-    is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in macros_of_cccl())
-    return (None,) if is_other else macros_of_cccl().get(name, ())
+
+@cache
+def _cccl_macros() -> Mapping[str, tuple[Macro | None, ...]]:
+    from hatch_cuda_kernels.libraries import macros_of_cccl  # few processes read these headers
+
+    return macros_of_cccl()
