@@ -10,6 +10,7 @@ from itertools import chain, combinations, count, product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.scaffold.python_text import (
+    OPEN,
     UNKNOWN,
     Found,
     PythonFiles,
@@ -47,6 +48,8 @@ class StatedMacro(NamedTuple):
     value: str | None
     told: str = ""
     """The expression whose value is unknown, with its place."""
+    others: str = ""
+    """The same of one that may have other values."""
 
     @property
     def is_axis(self) -> bool:
@@ -147,6 +150,8 @@ class _MacroValue(NamedTuple):
     choices: Choices
     told: str = ""
     is_defined: bool = True
+    others: str = ""
+    """The expression that may be others, and its place."""
 
     @property
     def is_unknown(self) -> bool:
@@ -196,7 +201,9 @@ class _Facts:
             for line in text.text.splitlines() if choices is not None else ():
                 found = _MACRO.fullmatch(line.strip())
                 if found is not None:
-                    value = _MacroValue(found[2] or None, choices or frozenset(), f"unknown at {spelled.place}")
+                    told = f"the text at {spelled.place}"
+                    others = told if OPEN in (choices or ()) else ""
+                    value = _MacroValue(found[2] or None, choices or frozenset(), told, others=others)
                     self._defined[found[1]][value] = None
 
     def _note(self, name: str, value: Found) -> None:
@@ -206,7 +213,9 @@ class _Facts:
         for text in value.scope.texts_of(value.node):
             choices = merge(text.choices, value.choices)
             if choices is not None:
-                self._chosen[name][_MacroValue(None if constants == [None] else text.text, choices, told)] = None
+                value_text = None if constants == [None] else text.text
+                others = told if OPEN in choices else ""
+                self._chosen[name][_MacroValue(value_text, choices, told, others=others)] = None
 
     def _choose(self, scope: PythonScope, iterated: ast.expr) -> None:
         """Note the macros of a mapping that is iterated over. One that is added under a condition may be missing."""
@@ -224,13 +233,19 @@ class _Facts:
         for flag in (one[2:].strip() for one in flags if one.startswith("-D")):
             name, has_value, value = flag.partition("=")
             every.setdefault(name, []).append(_MacroValue(value if has_value else None, frozenset()))
-        known = {name: [one for one in values if not one.is_unknown] or values for name, values in every.items()}
+        known = {name: _without_unknown(values) for name, values in every.items()}
         is_fixed = {
-            name: name not in self._chosen and len({one.text for one in values}) == 1 and not values[0].is_unknown
-            for name, values in known.items()
+            name: name not in self._chosen and len({one.text for one in values}) == 1 for name, values in known.items()
         }
+        is_fixed |= {name: False for name, values in known.items() if values[0].is_unknown or values[0].others}
         fixed = tuple(StatedMacro(name, values[0].text) for name, values in known.items() if is_fixed[name])
         return [(one, fixed) for one in _products({name: known[name] for name in known if not is_fixed[name]})]
+
+
+def _without_unknown(values: list[_MacroValue]) -> list[_MacroValue]:
+    """Return the values that are known, with what else there is; all if none is."""
+    others = next((one.told for one in values if one.is_unknown), "")
+    return [one._replace(others=one.others or others) for one in values if not one.is_unknown] or values
 
 
 def _resolved(found: Found) -> list[Found]:
@@ -267,12 +282,16 @@ def _pairs(mapping: Found, within: tuple[object, ...] = ()) -> Iterator[tuple[st
         yield from _pairs(passed, (*within, key))
 
 
+def _stated(name: str, value: _MacroValue) -> StatedMacro:
+    return StatedMacro(name, value.text, value.told if value.is_unknown else "", value.others)
+
+
 def _products(axes: Mapping[str, Sequence[_MacroValue]]) -> list[tuple[StatedMacro, ...]]:
     """Return the combinations of macros' values that the same choices allow."""
     found: list[tuple[tuple[StatedMacro, ...], Choices]] = [((), frozenset())]
     for name, values in axes.items():
         found = [
-            ((*macros, *([StatedMacro(name, one.text, one.told * one.is_unknown)] * one.is_defined)), choices)
+            ((*macros, *([_stated(name, one)] if one.is_defined else [])), choices)
             for macros, known in found
             for one in values
             if (choices := merge(known, one.choices)) is not None
@@ -297,6 +316,7 @@ _FLAGS: Final = {
     "use_fast_math": "use_fast_math",
 }
 _GUESS: Final = "{} is a guess for {}: {}; list its values"
+_OTHERS: Final = "{} may have other values: {}; list them"
 _OLD: Final = "{} is left out: the headers of CUDA 13 need C++17, the default"
 _OTHER: Final = "{} is left out: write it under extra if it matters"
 
@@ -324,9 +344,13 @@ class Variants(NamedTuple):
 def variants(requests: Sequence[PythonCompile], stem: str) -> Iterator[Variants]:
     """Yield what a manifest states of one source. Where CuPy and others compile it, CuPy's requests count."""
     groups: dict[object, list[PythonCompile]] = defaultdict(list)
-    for one in [one for one in requests if one.is_cupy] or requests:
-        parts = frozenset(macro.name if macro.is_axis else macro for macro in one.chosen)
-        groups[parts, one.fixed, one.flags].append(one)
+    own = [one for one in requests if one.is_cupy] or requests
+    axes = {macro.name for one in own for macro in one.chosen}
+    for one in own:
+        chosen = (*one.chosen, *(macro for macro in one.fixed if macro.name in axes))
+        fixed = tuple(macro for macro in one.fixed if macro.name not in axes)
+        parts = frozenset(macro.name if macro.is_axis else macro for macro in chosen)
+        groups[parts, fixed, one.flags].append(one._replace(chosen=chosen, fixed=fixed))
     taken: set[str] = set()
     for group in groups.values():
         stems = chain([stem], (f"{stem}_{number}" for number in count(2)))
@@ -343,6 +367,7 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
     rows = [
         {macro.name: guessed.get(macro, str(macro.value)) for macro in one.chosen if macro.is_axis} for one in group
     ]
+    others = {macro.name: macro.others for one in group for macro in one.chosen if macro.others and macro.is_axis}
     define = {macro.name: macro.value for macro in (*first.fixed, *first.chosen)}
     define |= {axis: f"{{{axis}}}" for axis in axes}
     options, left_out = _stated_flags(first.flags)
@@ -352,7 +377,10 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
         combinations=[row for at, row in enumerate(rows) if row and row not in rows[:at]],
         options=options | ({"define": define} if define else {}),
         instances=[*dict.fromkeys(name for one in group for name in one.names if "<" in name)],
-        guesses=[_GUESS.format(value, macro.name, macro.told) for macro, value in guessed.items()],
+        guesses=[
+            *(_GUESS.format(value, macro.name, macro.told) for macro, value in guessed.items()),
+            *(_OTHERS.format(*one) for one in others.items()),
+        ],
         left_out=left_out,
     )
 

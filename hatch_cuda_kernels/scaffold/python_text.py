@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: In a text, for what is unknown.
 UNKNOWN: Final = "\0"
+#: Among choices: whoever calls may choose otherwise.
+OPEN: Final = ("open", 0)
 #: Functions and methods that return what they are given, as far as a text tells.
 _SAME: Final = frozenset(
     """
@@ -247,10 +249,11 @@ class PythonScope:
             return [self.bound[name]]
         default = self._defaults().get(name)
         found = [] if default is None else [Found(default, self.outer or self)]
-        if self.bound is None:
-            found += [Found(one, self) for one in self.said.compared.get(name, ())]
-            found += self.project.keywords.get(name, ())
-        return _unique(found)
+        if self.bound is not None:
+            return found
+        allowed = [Found(one, self) for one in self.said.compared.get(name, ())]
+        every = [*found, *allowed, *self.project.keywords.get(name, ())]
+        return _unique(every, *([] if allowed else [OPEN]))
 
     def _defaults(self) -> dict[str, ast.expr]:
         if not isinstance(self.node, _FUNCTIONS):
@@ -292,7 +295,7 @@ class PythonScope:
                 return node, [found for one in self.resolve(value) for found in _items(one, index)]
             case ast.Call(func=ast.Attribute(attr="get"), args=[key, default]):  # of a mapping
                 name = str(getattr(key, "value", ""))
-                return node, _unique([Found(default, self), *self.project.keywords.get(name, ())])
+                return node, _unique([Found(default, self), *self.project.keywords.get(name, ())], OPEN)
             case ast.Call():
                 same = passed_on(node)
                 callees = self.project.callees(node, self) if same is None else []
@@ -410,5 +413,6 @@ def _items(found: Found, index: ast.expr) -> Iterator[Found]:
         yield from (found._replace(node=value) for value in own or node.values)
 
 
-def _unique(found: Iterable[Found]) -> list[Found]:
-    return [*{ast.dump(one.node): one for one in found}.values()]
+def _unique(found: Iterable[Found], *choices: tuple[str, int]) -> list[Found]:
+    """Return what differs, with some choices."""
+    return [*{ast.dump(one.node): one._replace(choices=one.choices | {*choices}) for one in found}.values()]

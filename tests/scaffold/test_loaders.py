@@ -175,6 +175,7 @@ Search(size=64)
             "options": {"use_fast_math": True, "define": {"SIZE": "{SIZE}", "DOUBLE": None}},
         },
     }
+    assert found["search_{SIZE}"].guesses == ["SIZE may have other values: self.size at p/use.py:19; list them"]
     wide, narrow = (found[name].stated for name in ("pairs_{MARKER}_{pair_t}", "pairs_2_{MARKER}_{pair_t}"))
     assert wide["matrix"] == {"MARKER": ["-1"], "pair_t": ["int2"]}
     assert wide["options"]["define"] | {"make(x)": "make_int2(x, x)", "SAME": "1"} == wide["options"]["define"]
