@@ -50,7 +50,7 @@ def normalize_name(text: str) -> str:
     Two spellings become equal only if a compiler reads the same tokens in both: ``5 - -1`` is not ``5 --1``, and what
     would have to be evaluated stays (``2+2`` is not ``4``). ``>>`` counts as two where it closes template arguments.
     """
-    if text.isidentifier():
+    if text.isidentifier() or text.isdecimal():
         return text
     pieces = [""]
     depth = 0

@@ -222,17 +222,23 @@ class InstanceCache:
 def _render(reader: StoreReader, template: str, arguments: dict[str, Any], module: str | None) -> tuple[str, str]:
     """Return the name expression of a listed pattern with these arguments, and its module.
 
-    Raises KernelNotFoundError if no module lists a pattern of that template, InputError if the arguments are not the
-    pattern's placeholders.
+    Raises KernelNotFoundError if no module lists a pattern of that template, InputError if several do, or if the
+    arguments are not the pattern's placeholders.
     """
     wanted = normalize_name(template)
     expected: dict[str, None] = {}
+    made: dict[str, str] = {}
     for found in reader.find_template(wanted, module):
         for text in (pattern["pattern"] for pattern in reader.module(found).patterns):
             if base_name(normalize_name(text)) == wanted:
-                if set(placeholders(text)) == set(arguments):
-                    return fill(text, spell_values(arguments)), found
                 expected[text] = None
+                if set(placeholders(text)) == set(arguments):
+                    made.setdefault(found, fill(text, spell_values(arguments)))
+        if len(made) > 1:
+            fix = f"ask one of them, as by store.module({next(iter(made))!r}).instantiate"
+            raise InputError(f"{template} is a template of {' and '.join(made)}; {fix}")
+    if made:
+        return next((name, of) for of, name in made.items())
     if not expected:
         raise KernelNotFoundError(template, reader.label, hint="no pattern under instances", what="template")
     given = ", ".join(arguments) or "none"

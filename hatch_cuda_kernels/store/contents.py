@@ -191,7 +191,9 @@ def sbom_text(reader: StoreReader, project: Distribution, *, made_by: str) -> st
         used = {part["bom-ref"]: part for part in _toolchain(index)}
         used |= {own["bom-ref"]: own} if index.standard else {}
         used |= {part["bom-ref"]: part for part in map(_headers_of, map(PackageRecord.from_json, index.packages))}
-        used |= {f"source {path}": _component("file", "source", path, digest) for path, digest in index.files.items()}
+        family = reader.details(index.module).family
+        shipped = index.files | (family.files if family else {})
+        used |= {f"source {path}": _component("file", "source", path, digest) for path, digest in shipped.items()}
         # The index has the digests of the images; a component for each would be 2 % of a wheel of small kernels.
         digest = sha256((reader.folder / index.module / INDEX_FILE).read_bytes()).hexdigest()
         parts |= used | {f"module {index.module}": _component("library", "module", index.module, digest)}

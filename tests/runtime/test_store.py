@@ -218,6 +218,8 @@ def test_a_module_is_found_by_the_values_of_its_axes(make_project, tmp_path, dri
     assert module.get_kernel("scale") is store.get_kernel("scale", module=module.name)
     assert module.get_kernel("scale") is not store.module("scale", T="float", N="1").get_kernel("scale")
     assert module.instantiate("fill", K=3).name == "fill<2, 3>"
+    with pytest.raises(InputError, match=r"fill is a template of scale_float-1 and scale_unsigned_int-1; ask one of"):
+        store.instantiate("fill", K=3)
     assert store.module("scale", T="float", N=1).instantiate("fill", K=3).name == "fill<1, 3>"
     assert module.get_global("factor").name == "factor"
     assert "'scale_unsigned_int-2' is 'scale' with N=2, T=unsigned int" in str(module.explain("scale", arch="sm_90"))
