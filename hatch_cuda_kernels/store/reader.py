@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: More than any block written here needs; a damaged pack may ask for gigabytes.
 _UNPACKING_MEMORY: Final = 64 << 20
+#: Of names in a message.
+_MOST_LISTED: Final = 20
 
 
 def find_store(package: str | Path) -> Path:
@@ -350,7 +352,7 @@ def _unknown(reader: StoreReader, family: str, axes: Mapping[str, str]) -> str:
     families = reader.families()
     if family not in families:
         names = [*families] if axes else [*families, *(index.module for index in reader.modules())]
-        known = f"; there are {', '.join(names)}" if names else "; no module of it has axes in its name"
+        known = f"; there are {_some(names, ', ')}" if names else "; no module of it has axes in its name"
         return f"{reader.label} has no module {family!r}{suggest(family, names, known)}"
     values: dict[str, dict[str, None]] = {}
     for found, _ in (reader.family(module) for module in families[family]):
@@ -360,5 +362,11 @@ def _unknown(reader: StoreReader, family: str, axes: Mapping[str, str]) -> str:
     unknown, missing = [axis for axis in axes if axis not in values], [axis for axis in values if axis not in axes]
     wrong = f"{unknown[0]} is no axis of it; " if unknown else ""
     wrong += f"the value of {' and '.join(missing)} is missing; " if missing and axes else ""
-    listed_axes = "; ".join(f"{axis} is {' or '.join(known)}" for axis, known in values.items())
+    listed_axes = "; ".join(f"{axis} is {_some([*known], ' or ')}" for axis, known in values.items())
     return f"{reader.label} has no module {family!r} with {given}; {wrong}{listed_axes}"
+
+
+def _some(names: list[str], joint: str) -> str:
+    """Return names for a message: a matrix of macros may have made thousands."""
+    more = [f"{len(names) - _MOST_LISTED} more"] if len(names) > _MOST_LISTED else []
+    return joint.join([*names[:_MOST_LISTED], *more])

@@ -115,6 +115,19 @@ def test_what_the_manifest_excludes_is_not_compiled(build, fresh_cache):
     assert entries(fresh_cache) == []
 
 
+def test_a_message_lists_some_of_many_values(build):
+    """The first ones, and how many more there are."""
+    manifest = f"""
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "k_{{N}}": {{source: k.cu, matrix: {{N: [{", ".join(map(str, range(23)))}]}}, instances: ["k<{{N}}>"]}}
+    """
+    store = build(manifest, **{"k.cu": "template <int N> __global__ void k(int* x) { *x = N; }\n"})
+    with pytest.raises(InputError, match=r"no module 'k' with no axis; N is 0 or 1 or .* or 19 or 3 more$"):
+        store.module("k")
+
+
 def test_where_nothing_may_be_compiled_the_line_to_add_is_told(build, monkeypatch):
     """Explained or asked for, and quoted as YAML needs it."""
     module = build().module("scale", T="thrust::complex<float>", N=1)
