@@ -166,9 +166,10 @@ def find_operator_kernel(
     An instance that no manifest lists is loaded: only its image knows its parameters. Raises KernelNotFoundError,
     StoreError, what ``get_kernel`` raises, and InputError for a kernel without known types or sizes.
     """
-    line, listed = find_kernel(reader, name, module)
+    line, instance = find_kernel(reader, name, module)
     get = partial(get_kernel, name, module=module, policy=policy)
-    signature = Signature(name, line.params, line.types, line.names) if listed else launches_of(get()).signature
+    is_known = instance is None and line.module not in reader.unlisted
+    signature = Signature(name, line.params, line.types, line.names) if is_known else launches_of(get()).signature
     rules = map(LaunchRule.from_json, reader.module(line.module).launch)
     rule = None if "grid" in sizes else find_rule(rules, name)
     if not all(parameter.type for parameter in signature.parameters):
