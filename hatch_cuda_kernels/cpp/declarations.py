@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier
@@ -12,6 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
+
+
+@lru_cache(maxsize=1 << 12)
+def _shared(words: frozenset[str]) -> frozenset[str]:
+    """Return an equal set that there is already: most declarations have the words of others."""
+    return words
+
 
 Kind = Literal[
     "namespace", "linkage", "class", "enum", "function", "variable", "alias", "using", "forward", "assertion",
@@ -61,20 +69,21 @@ class Declaration:
     included: list[Declaration] = field(default_factory=list)
     """Members in files that are included there."""
     enumerators: tuple[str, ...] = ()
-    _scope: tuple[str, ...] | None = None
+    _inner: tuple[str, ...] | None = None
     _words: frozenset[str] | None = None
 
     @property
     def scope(self) -> tuple[str, ...]:
         """The names of the scopes around it, from the outermost; empty names are of those without."""
-        if self._scope is None:
-            found: list[str] = []
-            scope = self.parent
-            while scope is not None:
-                found = found if scope.kind == "linkage" else [*scope.qualifier, scope.name, *found]
-                scope = scope.parent
-            self._scope = tuple(found)
-        return self._scope
+        return () if self.parent is None else self.parent.inner_scope
+
+    @property
+    def inner_scope(self) -> tuple[str, ...]:
+        """The names of the scopes around what stands in it; all members share them."""
+        if self._inner is None:
+            own = () if self.kind == "linkage" else (*self.qualifier, self.name)
+            self._inner = (*self.scope, *own)
+        return self._inner
 
     @property
     def owners(self) -> tuple[str, ...]:
@@ -135,7 +144,8 @@ class Declaration:
         if self._words is None:
             tokens = [self.tokens[at] for at in self.head]
             others = (word for token in tokens if token.use is not None for word in token.use.others)
-            self._words = frozenset((*(token.text for token in tokens if is_identifier(token.text)), *others))
+            words = frozenset((*(token.text for token in tokens if is_identifier(token.text)), *others))
+            self._words = _shared(words)
         return self._words
 
     @property
