@@ -16,7 +16,6 @@ from hatch_cuda_kernels.scaffold.python_text import (
     PythonFiles,
     PythonScope,
     Text,
-    key_of,
     merge,
     name_of,
     passed_on,
@@ -138,7 +137,7 @@ def _listed(scope: PythonScope, node: ast.expr | None, within: tuple[object, ...
             same = passed_on(node)
             parts = [] if same is None else [Found(same, scope)]
         case _:
-            parts = scope.look_up(key_of(node)) if key_of(node) else []
+            parts = scope.meant(node)
     for one in parts:
         yield from _listed(one.scope, one.node, within)
 
@@ -266,7 +265,12 @@ def _pairs(mapping: Found, within: tuple[object, ...] = ()) -> Iterator[tuple[st
     scope, key = mapping.scope, (mapping.scope.place, ast.dump(mapping.node))
     if key in within:
         return
-    for found in _resolved(mapping) if key_of(mapping.node) else [mapping]:
+    yield from scope.assigned_items(mapping.node)
+    assigned = scope.meant(mapping.node)
+    if len(assigned) == 1:
+        yield from _pairs(assigned[0], (*within, key))
+        return
+    for found in _resolved(mapping) if assigned else [mapping]:
         match found.node:
             case ast.Dict(keys=names, values=values):
                 for name, value in zip(names, values, strict=True):
@@ -276,10 +280,6 @@ def _pairs(mapping: Found, within: tuple[object, ...] = ()) -> Iterator[tuple[st
                         yield str(name.value), Found(value, found.scope)
             case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
                 yield from ((one.arg, Found(one.value, found.scope)) for one in keywords if one.arg)
-    yield from scope.items_of(key_of(mapping.node))
-    passed = (scope.bound or {}).get(key_of(mapping.node))
-    if passed is not None and key_of(passed.node):
-        yield from _pairs(passed, (*within, key))
 
 
 def _stated(name: str, value: _MacroValue) -> StatedMacro:

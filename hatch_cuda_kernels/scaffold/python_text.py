@@ -95,6 +95,7 @@ class PythonFiles:
     def __init__(self, texts: Mapping[str, bytes]) -> None:
         self._functions: Final[dict[str, list[PythonScope]]] = defaultdict(list)
         self._calls: Final[dict[str, list[Found]]] = defaultdict(list)
+        self.classes: Final[list[PythonScope]] = []
         self.keywords: Final[dict[str, list[Found]]] = defaultdict(list)
         """The constants that calls pass by keyword."""
         self.reading: Final[list[ast.AST]] = []
@@ -111,8 +112,7 @@ class PythonFiles:
             inner, within = scope, branches
             if isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
                 inner, within = PythonScope(self, child, scope.path, scope), frozenset()
-                if not isinstance(child, ast.ClassDef):
-                    self._functions[child.name].append(inner)
+                (self.classes if isinstance(child, ast.ClassDef) else self._functions[child.name]).append(inner)
             elif isinstance(child, ast.Call):
                 self._calls[name_of(child)].append(Found(child, scope))
                 passed = ((one.arg, one.value) for one in child.keywords if isinstance(one.value, ast.Constant))
@@ -233,6 +233,25 @@ class PythonScope:
             scope = scope.outer
         return found
 
+    def meant(self, node: ast.expr) -> list[Found]:
+        """Return what a name or an attribute may stand for; of another object, if only one other class has it."""
+        owner, key = self._owner_of(node)
+        return owner.look_up(key) if key else []
+
+    def _owner_of(self, node: ast.expr) -> tuple[PythonScope, str]:
+        key = key_of(node)
+        if key or not isinstance(node, ast.Attribute):
+            return self, key
+        key, around = f"self.{node.attr}", self._holder(node)
+        others = [one for one in self.project.classes if key in one.said.values and one.said is not around]
+        return (others[0], key) if len(others) == 1 else (self, "")
+
+    def assigned_items(self, node: ast.expr) -> Iterator[tuple[str, Found]]:
+        """Yield what is assigned to the items of a mapping."""
+        owner, key = self._owner_of(node)
+        if key:
+            yield from owner.items_of(key)
+
     def items_of(self, key: str) -> Iterator[tuple[str, Found]]:
         """Yield what is assigned to the items of a mapping that a name stands for, here or around."""
         for name, value in self.said.entries.get(key, ()):
@@ -301,7 +320,7 @@ class PythonScope:
                 callees = self.project.callees(node, self) if same is None else []
                 returns = [Found(value, one) for one in callees for value in one.said.returned]
                 return node, returns if same is None else [Found(same, self)]
-        return node, self.look_up(key_of(node)) if key_of(node) else []
+        return node, self.meant(node)
 
     def texts_of(self, node: ast.expr) -> list[Text]:
         """Return the texts that an expression may be, with UNKNOWN for what is not told."""

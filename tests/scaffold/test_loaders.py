@@ -153,6 +153,12 @@ class Search:
             self.defs["DOUBLE"] = None
         self.module = SourceModule(read(find_kernel("search"), self.defs), options=["--use_fast_math"])
 
+class Second:
+    def __init__(self):
+        self.first = Search()
+        self.defs = self.first.defs
+        self.module = SourceModule(read(find_kernel("second"), self.defs))
+
 def pairs(wide):
     if wide:
         kind, marker = "int", -2 ** 31
@@ -164,7 +170,8 @@ def pairs(wide):
 
 Search(size=64)
 """
-    found, _ = drafted(["kernels/search.cu", "kernels/pairs.cu"], **{"p/use.py": text})
+    found, _ = drafted([f"kernels/{name}.cu" for name in ("search", "second", "pairs")], **{"p/use.py": text})
+    assert {"second_{SIZE}", "second_DOUBLE_{SIZE}"} < found.keys()
     assert {name: one.stated for name, one in found.items() if name.startswith("search")} == {
         "search_{SIZE}": {
             "matrix": {"SIZE": ["256", "64"]},
