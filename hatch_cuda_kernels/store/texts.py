@@ -42,7 +42,7 @@ class ModuleDetails(NamedTuple):
     cuts: tuple[ClosureCut, ...] = ()
     """What was cut of each source and its headers; none where nothing was of any."""
     levels: tuple[tuple[str, int, str], ...] = ()
-    """Of an editable store: file, offset and level of each declaration of which more is cut, as NVRTC refused it."""
+    """File, offset and level of each declaration of which more is cut, as NVRTC refused it."""
     family: ModuleFamily | None = None
     """In one module of each entry with axes in its name: by which a combination that is not listed is compiled."""
 

@@ -6,6 +6,7 @@ import pytest
 
 from hatch_cuda_kernels import compile_to_ptx, open_store
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store import StoreReader
@@ -119,6 +120,7 @@ def test_what_a_compile_for_another_architecture_refused_does_not_count(make_pro
         root = make_project(MANIFEST.replace("sm_80", arch), **{"toy.cu": text})
         build_store(load_manifest(root / "kernels.yaml"), root / "out")
         assert bool(StoreReader(root / "out").details("toy").levels) == refused
+    assert main(["verify", str(root / "out"), "--rebuild"]) == 0
 
 
 @pytest.mark.slow
