@@ -131,8 +131,8 @@ class Store:
         _prepare(self._reader, name, module)
         from hatch_cuda_kernels.runtime import load
 
-        key, made = (name, module, policy or self.policy), self._compile_ahead(name, module, policy)
-        kernel = self._loaded.get(key, lambda: load(self._request(name, module, policy, made=made)))
+        key, ahead = (name, module, policy or self.policy), self._compile_ahead(name, module, policy)
+        kernel = self._loaded.get(key, lambda: load(self._request(name, module, policy, ahead=ahead)))
         self.__dict__.setdefault("get_kernel", self._loaded.lookup(partial(Store.get_kernel, self)))
         return kernel
 
@@ -310,7 +310,7 @@ class Store:
         policy: Policy | None,
         arch: str | SmArch | None = None,
         driver: tuple[int, int] | None = None,
-        made: dict[str, Image] | None = None,
+        ahead: list[Request] | None = None,
     ) -> Request:
         from hatch_cuda_kernels.runtime.ladder import make_request
         from hatch_cuda_kernels.runtime.launch import LIBRARIES
@@ -325,25 +325,28 @@ class Store:
             tier_up=self.tier_up,
             refusal=LIBRARIES.refusal,
         )
-        return found if made is None else found._replace(made=made)
+        before = ahead.pop() if ahead else found  # what has read the sources, unless they were asked for since
+        return found._replace(made=before.made, source=before.source)
 
-    def _compile_ahead(self, name: str, module: str | None, policy: Policy | None) -> dict[str, Image]:
-        """Compile what only a compile can give device 0, while its context is being made; return it by its key.
+    def _compile_ahead(self, name: str, module: str | None, policy: Policy | None) -> list[Request]:
+        """Compile what only a compile can give device 0, while its context is being made; return the request, if any.
 
         What fails here fails again when the kernel is loaded.
         """
         device = starting_device()
         if device is None:
-            return {}
+            return []
+        from contextlib import suppress
+
         from hatch_cuda_kernels.arch import SmArch
         from hatch_cuda_kernels.errors import HatchCudaKernelsError
         from hatch_cuda_kernels.runtime.ladder import compile_ahead
 
-        try:
-            request = self._request(name, module, policy, SmArch.of_device(device[0]), device[1])
-            return compile_ahead(request)
-        except HatchCudaKernelsError:
-            return {}
+        requests = []
+        with suppress(HatchCudaKernelsError):
+            requests.append(self._request(name, module, policy, SmArch.of_device(device[0]), device[1]))
+            compile_ahead(requests[0])
+        return requests
 
 
 class StoreModule:

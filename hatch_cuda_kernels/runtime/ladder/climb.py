@@ -191,19 +191,15 @@ def climb(request: Request, take: Callable[[Image], _T]) -> Iterator[Attempt[_T]
                 break
 
 
-def compile_ahead(request: Request) -> dict[str, Image]:
-    """Compile for a request whose first candidate is a compile, before the driver is asked; return images by key.
-
-    Raises what the compile raises.
-    """
+def compile_ahead(request: Request) -> None:
+    """Compile for a request whose first candidate is a compile, before the driver is asked. Raises what that raises."""
     for rung in ladder(request):
         if any(candidate.accepted for candidate in rung(request)):
-            if rung is not jitted:
-                break
-            from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_ahead  # off the prebuilt path
+            if rung is jitted:
+                from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_ahead  # off the prebuilt path
 
-            return jit_ahead(request)
-    return {}
+                jit_ahead(request)
+            return
 
 
 def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:

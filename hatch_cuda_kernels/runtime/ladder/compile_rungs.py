@@ -157,12 +157,11 @@ def _jit(request: Request, key: str) -> Image:
     return request.made.pop(key, None) or get_or_make_image(request, key, partial(_compile, request))
 
 
-def jit_ahead(request: Request) -> dict[str, Image]:
-    """Compile for this request now, and return the image by its key."""
-    from hatch_cuda_kernels.compiler.toolchain import current_toolchain
-
-    key = request.source.key(request.arch, request.instance, current_toolchain())
-    return {key: _jit(request, key)}
+def jit_ahead(request: Request) -> None:
+    """Compile for this request now, if that is possible; it keeps the image."""
+    found = _key_and_nvrtc(request)
+    if not isinstance(found, str):
+        request.made[found[0]] = _jit(request, found[0])
 
 
 def _compile(request: Request, notice: Notice) -> Entry:
