@@ -217,7 +217,8 @@ class ModuleSource:
             from hatch_cuda_kernels.compiler.toolchain import hash_ahead  # off the hit path
 
             hash_ahead()  # while the source is read
-        return None if part is None or not self._as_shipped else self._key(arch, instance, part)
+        is_as_shipped = self._as_shipped
+        return self._key(arch, instance, part) if part is not None and is_as_shipped else None
 
     def look_ahead(self, go_on: Callable[[], bool]) -> None:
         """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""
