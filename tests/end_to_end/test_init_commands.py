@@ -1,6 +1,7 @@
 """``init`` in a project of each back end: what it prints is done, and its commands are run as they are printed.
 
-The environment is a newcomer's: made by uv, with this package and no compiler.
+The environment is a newcomer's: made by uv, with this package and no compiler. All back ends share it, so the compiler
+is what the first one's commands installed.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ BACK_ENDS = {
 _PLACE = re.compile(r"in (?:the table (?P<table>\[\S+\]) of )?(?P<file>[\w.]+)[, ].*:")
 
 
-@pytest.fixture
-def newcomer(tmp_path, plugin_wheel):
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory, plugin_wheel):
     """Return a function that runs a line of a shell in a folder, in a new environment with this package alone."""
-    place = tmp_path / "environment"
+    place = tmp_path_factory.mktemp("newcomer") / "environment"
     settings = {"UV_FIND_LINKS": str(plugin_wheel), "PYTHONPATH": "", "HOME": os.environ["HOME"]}
     uv = (sys.executable, "-m", "uv")
     run(*uv, "venv", "--python", sys.executable, place)
@@ -119,7 +120,7 @@ def test_the_commands_that_init_prints_work_as_they_are_printed(name, newcomer, 
     newcomer(build, unpacked)
     (again,) = (unpacked / "dist").glob("*.whl")
     assert store_of(again) == store_of(wheel) != {}
-    newcomer(f"uv pip install --no-deps {again}", tmp_path)
+    newcomer(f"uv pip install --no-deps --reinstall {again}", tmp_path)
     explained = newcomer("hatch-cuda-kernels explain a --package vecops --arch sm_90", tmp_path)
     assert " -> accepted prebuilt sm_90 cubin" in explained
     assert json.loads(newcomer("hatch-cuda-kernels init --json", root))["next"] == []

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 import cuda.bindings.driver  # noqa: F401 - so that it can be replaced
 import pytest
-from built_accelerator import SANITIZED, compile_accelerator, load_accelerator, sanitizers
+from built_accelerator import SANITIZED, compile_accelerator, load_accelerator, sanitized_accelerator
 from fake_driver import FakeDriver
 from shared import make_once
 
@@ -33,10 +33,9 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
     """Return the accelerator, compiled once in a run; for sanitizers in the processes of ``test_both_ways``."""
-    options = sanitizers()[0] if SANITIZED in os.environ else ()
-    return load_accelerator(
-        make_once(tmp_path_factory, "accelerator", lambda folder: compile_accelerator(folder, *options))
-    )
+    if SANITIZED in os.environ:
+        return load_accelerator(sanitized_accelerator(tmp_path_factory))
+    return load_accelerator(make_once(tmp_path_factory, "accelerator", compile_accelerator))
 
 
 @pytest.fixture

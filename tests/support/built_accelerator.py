@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 import pytest
+from shared import make_once
 
 NAME = "hatch_cuda_kernels_accelerator"
 PROJECT = Path(__file__).parents[2] / "accelerator"
@@ -66,6 +67,11 @@ def sanitizers():
     # Python's memory comes from malloc, which is what the sanitizer watches; it is never all given back at exit.
     settings = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc", SANITIZED: "1"}
     return options, settings
+
+
+def sanitized_accelerator(factory):
+    """Return the folder of the accelerator that is compiled for the sanitizers, once in a run. May skip the test."""
+    return make_once(factory, "sanitized-accelerator", lambda folder: compile_accelerator(folder, *sanitizers()[0]))
 
 
 def load_accelerator(folder):

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import pytest
 
-__all__ = ["make_once", "shared_folder"]
+__all__ = ["SHARED", "make_once", "shared_folder"]
+
+
+#: Set in runs of tests that a test starts: the shared folder of the run that it is part of.
+SHARED = "TESTS_SHARED"
 
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:
     """Return the folder that all processes of this run share, those of pytest-xdist included."""
+    if SHARED in os.environ:
+        return Path(os.environ[SHARED])
     own = factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
     folder.mkdir(exist_ok=True)
