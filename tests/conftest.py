@@ -57,6 +57,8 @@ def isolation(tmp_path_factory):
         for name in filter(OF_THE_CALLER.fullmatch, [*os.environ]):
             patch.delenv(name)
         patch.setenv("TERM", "xterm")
+        patch.setenv("PIP_COMPILE", "0")  # of what a test installs, a tenth is imported, and once
+        patch.setenv("UV_LINK_MODE", "copy")  # a linked library has changed whenever another environment links it
         patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
         patch.setattr(
             "hatch_cuda_kernels.pool.schedule.local_executor",

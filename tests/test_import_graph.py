@@ -122,10 +122,16 @@ def module_named(name):
     return below
 
 
+@cache
+def tree_of(module):
+    """Return the syntax tree of a module."""
+    return ast.parse(MODULES[module].read_text())
+
+
 def imported(module):
     """Return the modules of the package that a module imports, wherever in it."""
     names = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -216,7 +222,7 @@ def test_folders_are_imported_through_their_doors():
     beside = [
         f"{module} imports {node.module}"
         for module, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(module))
         if isinstance(node, ast.ImportFrom)
         if (folder := private_folder(module_named(node.module))) is not None
         if not path.is_relative_to(ROOT / folder)
@@ -226,7 +232,7 @@ def test_folders_are_imported_through_their_doors():
 
 def offered(folder):
     """Return the names that a folder's ``__init__`` has, those that it loads when they are used with their module."""
-    tree = ast.parse(MODULES[folder.replace("/", ".")].read_text())
+    tree = tree_of(folder.replace("/", "."))
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy")
     table = next((call.args[1] for call in calls), None)
     listed = {} if table is None else ast.literal_eval(table)
@@ -244,9 +250,10 @@ def at_run_time(tree):
             yield from at_run_time(node)
 
 
+@cache
 def top_names(module):
     """Return the names that a module itself defines, those for type checkers too."""
-    body = ast.parse(MODULES[module].read_text()).body
+    body = tree_of(module).body
     nodes = [*body, *(inner for node in body if isinstance(node, ast.If) for inner in node.body)]
     assigned = (node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node) for node in nodes)
     return {getattr(node, "id", getattr(node, "name", "")) for node in (*assigned, *nodes)}
@@ -257,8 +264,8 @@ def test_doors_have_what_others_import():
     doors = {f"{PACKAGE}.{folder.replace('/', '.')}": offered(folder) for folder in DOORS}
     lacking = [f"{door}.{module}.{name}" for door, (lazy, _) in doors.items() for name, module in lazy.items()
                if name not in top_names(f"{door}.{module}".partition(".")[2])]  # fmt: skip
-    for module, path in MODULES.items():
-        for node in at_run_time(ast.parse(path.read_text())):
+    for module in MODULES:
+        for node in at_run_time(tree_of(module)):
             if isinstance(node, ast.ImportFrom) and node.module in doors:
                 known = {*doors[node.module][0], *doors[node.module][1]}
                 lacking += [f"{module}: {node.module}.{alias.name}" for alias in node.names if alias.name not in known]

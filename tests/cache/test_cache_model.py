@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import pytest
 from cache_entries import disk_bytes, entry_of, folder_of, key_of, reopen
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -117,7 +118,7 @@ class CacheMachine(RuleBasedStateMachine):
         assert not list(self.path.glob("v1/tmp/*"))
 
 
-TestCacheMachine = CacheMachine.TestCase
+TestCacheMachine = pytest.mark.slow(CacheMachine.TestCase)
 TestCacheMachine.settings = settings(
     max_examples=50,
     stateful_step_count=30,

@@ -16,6 +16,7 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 from layouts import LAYOUTS, Link
 from slow_parameters import slow_but
+from uv import find_uv_bin
 
 PYPROJECT = """
 [build-system]
@@ -29,21 +30,28 @@ version = "1.0"
 {hook}
 """
 #: Imports each package that it reads in a child, from the folder behind it, and says what ``explain`` says there.
-#: What the command imports and finds out for a first store is there for all packages.
+#: What the command imports and finds out for a first store is there for all packages. To leave Python in order takes
+#: three times as long as the command.
 ASKER = """
-import contextlib, importlib, io, os, site, sys
+import contextlib, importlib, io, os, site, sys, traceback
 from hatch_cuda_kernels.cli import main
 with contextlib.redirect_stdout(io.StringIO()):
     main(["explain", "saxpy", "--package", sys.argv[1], "--arch", "sm_90", "--policy", "prebuilt"])
 for line in sys.stdin:
     package, folder = line.rstrip().split("\t")
     if os.fork() == 0:
-        site.addsitedir(folder)
-        importlib.import_module(package)
-        sys.exit(main(["explain", "scale", "--package", package, "--arch", "sm_90", "--policy", "prebuilt"]))
+        status = 1
+        try:
+            site.addsitedir(folder)
+            importlib.import_module(package)
+            status = main(["explain", "scale", "--package", package, "--arch", "sm_90", "--policy", "prebuilt"])
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(status)
     print("status", os.wait()[1], flush=True)
 """
-INSTALL = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--offline", "--target")
+INSTALL = (find_uv_bin(), "pip", "install", "--quiet", "--python", sys.executable, "--no-deps", "--offline", "--target")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""End to end with the real front ends: ``python -m build``, pip and uv, the plugin offered as a wheel."""
+"""End to end with the real front ends: ``python -m build``, pip and uv, the plugin offered as a wheel.
+
+The example is built without the module that uses CUB; ``test_identical`` has one beside others.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,19 @@ import textwrap
 import zipfile
 
 import pytest
-from front_ends import build_isolated, copy_project, run
+from front_ends import build_isolated, copy_project, run, without_cub
 from shared import make_once
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
+
+
+def copy_example(folder):
+    """Return a copy of the example project whose manifest lacks the module that uses CUB."""
+    root = copy_project(folder)
+    manifest = root / "kernels.yaml"
+    manifest.write_text(without_cub(manifest.read_text()))
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +31,7 @@ def isolated(plugin_wheel, tmp_path_factory):
     """Return the folder with the sdist and wheel that an isolated ``python -m build`` made."""
 
     def make(folder):
-        root = copy_project(folder / "example_project")
+        root = copy_example(folder / "example_project")
         build_isolated(root, folder / "dist", offered=plugin_wheel)
 
     return make_once(tmp_path_factory, "isolated", make) / "dist"
@@ -41,7 +52,7 @@ def test_wheel_lists_every_module_and_architecture(wheel, tmp_path):
     """``inspect`` lists each pair, and each CUBIN it writes out, packed in the wheel or not, is ELF for its SM."""
     command = [sys.executable, "-m", "hatch_cuda_kernels", "inspect", wheel, "--json", "--extract", tmp_path]
     data = json.loads(run(*command))["modules"]
-    assert set(data) == {"filter", "radix_sort", "reduce", "saxpy", "softmax"}
+    assert set(data) == {"filter", "reduce", "saxpy", "softmax"}
     for module in data.values():
         assert [image["arch"] for image in module["images"]] == ["sm_80", "compute_80", "sm_90", "sm_120"]
         for image in module["images"]:
@@ -58,26 +69,26 @@ def test_wheel_packs_what_pays(wheel):
     """Of the example's modules, all but the smallest are packed."""
     with zipfile.ZipFile(wheel) as archive:
         packs = [name for name in archive.namelist() if name.endswith("/images.xz")]
-    assert {name.split("/")[2] for name in packs} == {"filter", "radix_sort", "reduce", "softmax"}
+    assert {name.split("/")[2] for name in packs} == {"filter", "reduce", "softmax"}
 
 
 def test_wheel_from_the_tree_elsewhere_is_byte_identical(wheel, plugin_wheel, tmp_path):
-    """Another checkout, another cache, no sdist between: the same bytes, CUB module included."""
-    root = copy_project(tmp_path / "quite" / "elsewhere")
+    """Another checkout, another cache, no sdist between: the same bytes."""
+    root = copy_example(tmp_path / "quite" / "elsewhere")
     [ours] = plugin_wheel.glob("*.whl")
     with zipfile.ZipFile(ours) as archive:  # a wheel says which version of the plugin built it
         archive.extractall(tmp_path / "site")
     places = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path / "site")}
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", root]
-    assert "20 compiled, 0 from the cache" in run(*command, **places)
+    assert "16 compiled, 0 from the cache" in run(*command, **places)
     assert (tmp_path / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 def test_a_second_isolated_build_compiles_nothing(isolated, plugin_wheel, wheel, tmp_path):
     """Builds in fresh environments share the disk cache."""
-    root = copy_project(tmp_path / "again" / "example_project")
+    root = copy_example(tmp_path / "again" / "example_project")
     printed = build_isolated(root, tmp_path / "dist", "--wheel", offered=plugin_wheel)
-    assert "0 compiled, 20 from the cache" in printed
+    assert "0 compiled, 16 from the cache" in printed
     assert (tmp_path / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
@@ -86,7 +97,7 @@ def editable(plugin_wheel, tmp_path_factory):
     """Return an editable install's project and the Python it was installed into, as a user would."""
 
     def make(folder):
-        root, uv = copy_project(folder / "example_project"), (sys.executable, "-m", "uv")
+        root, uv = copy_example(folder / "example_project"), (sys.executable, "-m", "uv")
         run(*uv, "venv", "--python", sys.executable, folder / "venv")
         install = ("pip", "install", "--python", folder / "venv", "--editable", f"{root}[jit]")
         run(*uv, *install, UV_FIND_LINKS=str(plugin_wheel))
@@ -100,7 +111,7 @@ def origins(python, **environment):
     code = (
         "import json; from example_project._store import STORE;"
         "kernels = dict(saxpy='saxpy', reduce='block_sum<float, 128>', softmax='softmax<32>',"
-        " radix_sort='sort_tiles<int, 128, 16>', filter='filter2d<1, 32, 8>');"
+        " filter='filter2d<1, 32, 8>');"
         "print(json.dumps({m: STORE.find_image(k, arch='sm_90').origin for m, k in kernels.items()}))"
     )
     return json.loads(run(python, "-c", code, **environment))

@@ -326,6 +326,7 @@ def test_problems_with_axes_in_a_name(entry, root):
     assert problems_of(text, root) == located(expected)
 
 
+@pytest.mark.slow
 def test_too_many_modules(root):
     """The manifest has 10,000 modules at most, of one entry or of all."""
     axes = ", ".join(f"{axis}: [{', '.join(map(str, range(100)))}]" for axis in "MN")

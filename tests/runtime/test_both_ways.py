@@ -35,7 +35,7 @@ def test_random_launches_are_the_same_under_sanitizers(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_accelerators_own_tests_pass_under_sanitizers(tmp_path_factory, example_store):
-    """What they do on purpose is nothing that C leaves undefined. They take what is made here: compilers would be slow."""
+    """What they do on purpose is nothing that C leaves undefined. What they share is made without."""
     sanitized_accelerator(tmp_path_factory)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "compiled"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
