@@ -35,7 +35,7 @@ MODULES = {
     arches: [sm_100, compute_90]
     kernels: [reset]
     instances: ["scale<{T}, {N}>", "scale<int, 7>"]
-    matrix: {T: [float, double], N: [1, 2]}
+    matrix: {T: [float, double], N: [1]}
     globals: [factor, offset]
     headers: ["tables/*.inc"]
     options: {pre_include: [first.h], use_fast_math: true}
@@ -139,15 +139,18 @@ def stores(built, tmp_path_factory):
     return {name: folder / name for name in STORES}
 
 
+def of_a_module(change):
+    """Return whether a change is one of a module's own files, or of one row of the list of kernels."""
+    if change.file == "kernels.tsv":
+        return not re.search(r" swap with | move$|: (last line|empty line|CRLF)", change.name)
+    return re.split(r"[./]", change.file)[0] in MODULES  # packed.2 is a chunk of packed
+
+
 @pytest.fixture(scope="module")
 def every(built):
     """Return every change by the store it is made in: that of its module, or the one of all modules."""
     return {
-        name: [
-            mutation
-            for mutation in mutations(built / name)
-            if (re.split(r"[./]", mutation.file)[0] in MODULES) == (name in MODULES)  # packed.2 is a chunk of packed
-        ]
+        name: [change for change in mutations(built / name) if of_a_module(change) == (name in MODULES)]
         for name in STORES
     }
 
@@ -190,7 +193,7 @@ def rows(table, change):
 def test_every_change_is_reported(stores, every, found, passed, slow, name):
     """No change passes that is not in one of the two tables, and the digests of the store tell each that passes."""
     assert verify_store(StoreReader(stores[name])).ok
-    assert len(every[name]) > 300
+    assert len(every[name]) > 250
     assert [change for change in passed(name) if not rows(KNOWN, change)] == []
     assert [change for change in passed(name) if not found(name, change, sealed=False)] == []
 
