@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 from devices import no_device_reason
 from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project, without_cub
+from jobs import compile_in_threads
 from shared import make_once, shared_folder
 
 from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
@@ -46,13 +47,8 @@ def pytest_configure():
 def isolation(tmp_path_factory):
     """Give the whole run a cache folder of its own and an environment without its caller's variables.
 
-    Builds compile in threads of this process: a worker process costs as much as ten small compiles. Tests about workers
-    ask for ``worker_processes``.
+    Builds compile in threads of this process. Tests about workers ask for ``worker_processes``.
     """
-    from hatch_cuda_kernels.compiler.nvrtc import run_job
-    from hatch_cuda_kernels.pool.executors import default_workers
-    from hatch_cuda_kernels.threads import DaemonThreads
-
     with pytest.MonkeyPatch.context() as patch:
         for name in filter(OF_THE_CALLER.fullmatch, [*os.environ]):
             patch.delenv(name)
@@ -60,11 +56,7 @@ def isolation(tmp_path_factory):
         patch.setenv("PIP_COMPILE", "0")  # of what a test installs, a tenth is imported, and once
         patch.setenv("UV_LINK_MODE", "copy")  # a linked library has changed whenever another environment links it
         patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
-        patch.setattr(
-            "hatch_cuda_kernels.pool.schedule.local_executor",
-            lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
-        )
-        patch.setattr("hatch_cuda_kernels.port.trials.run_isolated", lambda job, _seconds: run_job(job))
+        compile_in_threads(patch)
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
         yield
 

@@ -16,6 +16,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+from jobs import compile_in_threads
 from store_damage import patch_source
 
 from hatch_cuda_kernels import open_store
@@ -161,4 +163,6 @@ if __name__ == "__main__":
     _, reader, store, folder, budget, *names = sys.argv
     computed._BUDGET = int(budget)
     assert computed._Search({}, None, {})._left == int(budget)
-    read_all(reader, Path(store).absolute(), Path(folder).absolute(), names)
+    with pytest.MonkeyPatch.context() as patch:
+        compile_in_threads(patch)
+        read_all(reader, Path(store).absolute(), Path(folder).absolute(), names)

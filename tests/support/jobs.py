@@ -1,4 +1,4 @@
-"""What builds of a test compile, written down job by job."""
+"""Where builds of a test compile, and what they compile, written down job by job."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ from contextlib import closing
 
 from hatch_cuda_kernels.pool import compilation
 
-__all__ = ["watch_jobs"]
+__all__ = ["compile_in_threads", "watch_jobs"]
+
+
+def compile_in_threads(patch):
+    """Let builds compile in threads of this process: a worker process costs as much as ten small compiles."""
+    from hatch_cuda_kernels.compiler.nvrtc import run_job
+    from hatch_cuda_kernels.pool.executors import default_workers
+    from hatch_cuda_kernels.threads import DaemonThreads
+
+    patch.setattr(
+        "hatch_cuda_kernels.pool.schedule.local_executor",
+        lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
+    )
+    patch.setattr("hatch_cuda_kernels.port.trials.run_isolated", lambda job, _seconds: run_job(job))
 
 
 def watch_jobs(monkeypatch, describe):
