@@ -158,7 +158,7 @@ OPTIONS = (
     "lineinfo: true", "debug: true", "lto: true", "lineinfo: true, lto: true",
     "default_device: true, standard_headers: false", "host_code: drop",
     "include: [include], define: {X: 1}, pre_include: [first.h], host_only: [Task]",
-    "extra: [--restrict, -extra-device-vectorization, -Xptxas=-O1]", "lineinfo: true, extra: [--restrict]",
+    "lineinfo: true, extra: [--restrict, -extra-device-vectorization, -Xptxas=-O1]",
 )  # fmt: skip
 #: What says where the next line is from, before the kernels of a source.
 LINES = {
@@ -185,7 +185,8 @@ extern "C" __global__ void %s(int* y) {
     seen = *y;
 }
 """
-#: Every option with all lines in one source; those that have most to do with lines also with each by itself.
+#: Every option with all lines in one source; those that have most to do with lines also with each by itself, by the
+#: routes that have their own ways to give a source its name: what finishes shared code is given no name.
 PLACES = [(options, tuple(LINES)) for options in OPTIONS] + [("lineinfo: true", (line,)) for line in LINES]
 
 
@@ -195,24 +196,25 @@ def source_of(name, lines):
     return f"{LINES[lines[0]]}{TOP}{''.join(kernels)}"
 
 
-def modules_of(number, options):
+def modules_of(number, options, lines):
     """Return a manifest's modules with these options: one for each front end that takes them, and a linked one."""
     refused = {"debug": ("lto", "ptx"), "lto: true": ("ptx",)}
-    ends = {"per-arch", "lto", "ptx"}.difference(*(ends for word, ends in refused.items() if word in options))
+    shared = {"lto", "ptx"} if len(lines) > 1 else set()
+    ends = ({"per-arch"} | shared).difference(*(ends for word, ends in refused.items() if word in options))
     arches = "sm_80, compute_90"
     if "extra" in options:  # each compile takes a process
         ends, arches = {"per-arch"}, "sm_90"
     elif "debug" in options:  # linked PTX is made from LTO-IR
         arches = "sm_80, sm_90"
-    shared = f"arches: [{arches}], options: {{{options}}}"
+    settings = f"arches: [{arches}], options: {{{options}}}"
     for end in sorted(ends):
-        yield f"p{number}-{end}: {{source: p{number}/a.cu, front_end: {end}, {shared}}}"
-    yield f"p{number}-linked: {{sources: [p{number}/a.cu, p{number}/b.cu], {shared}}}"
+        yield f"p{number}-{end}: {{source: p{number}/a.cu, front_end: {end}, {settings}}}"
+    yield f"p{number}-linked: {{sources: [p{number}/a.cu, p{number}/b.cu], {settings}}}"
 
 
 def placed_project(root):
     """Write a project with the modules of every place, and a toolkit's header beside it."""
-    modules = [module for number, (options, _) in enumerate(PLACES) for module in modules_of(number, options)]
+    modules = [module for number, place in enumerate(PLACES) for module in modules_of(number, *place)]
     texts = {"kernels.yaml": f"{{schema: 1, modules: {{{', '.join(modules)}}}}}", "first.h": "", "include/any.h": ""}
     for number, (_, lines) in enumerate(PLACES):
         texts |= {f"p{number}/{name}.cu": source_of(name, lines) for name in "ab"}
@@ -254,7 +256,7 @@ def test_no_folder_shows_in_a_module(placed, number):
     """What is compiled with each option, with and without lines that say where they are from."""
     folder, stores = placed
     first, second = ({file: store[file] for file in store if file.startswith(f"p{number}-")} for store in stores)
-    assert len({file.partition("/")[0] for file in first}) == len([*modules_of(number, PLACES[number][0])])
+    assert len({file.partition("/")[0] for file in first}) == len([*modules_of(number, *PLACES[number])])
     assert first == second
     assert not [file for file, data in first.items() if bytes(folder) in data]
 
