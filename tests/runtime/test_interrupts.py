@@ -161,7 +161,7 @@ SLOW_EXIT = "libc = ctypes.CDLL(None); libc.__cxa_atexit(libc.usleep, ctypes.c_v
 )
 def test_python_exits_while_nvrtc_compiles(start, project, end, status):
     """Nobody waits for the compile; the status and what was printed are the program's own."""
-    process = start(f"{SLOW_EXIT}\ncompiling(); compile_async(SOURCE, **SLOW); time.sleep(0.5)\n{end}")
+    process = start(f"{SLOW_EXIT}\ncompiling(); compile_async(SOURCE, **SLOW); time.sleep(0.3)\n{end}")
     found, err = ended(process, project)
     assert found == status
     assert "Fatal" not in err
@@ -171,11 +171,11 @@ def test_python_exits_while_nvrtc_compiles(start, project, end, status):
 def test_a_compile_for_the_next_process_ends_with_the_program(project, fresh_cache, end, is_recorded, slow):
     """However short a program is, the next one has the exact image; Ctrl-C ends that, too."""
     out = project / f"ptx-{is_recorded}"
-    manifest = MANIFEST.replace("sm_90", "compute_80").replace("slow<1>", "slow<13>")
+    manifest = MANIFEST.replace("sm_90", "compute_80").replace("slow<1>", "slow<12>")
     (project / "ptx.yaml").write_text(manifest)
     build_store(load_manifest(project / "ptx.yaml"), out)
     before = cached(fresh_cache)
-    code = f"open_store(Path({str(out)!r}), tier_up=True).get_kernel('slow<13>')\n{end}"
+    code = f"open_store(Path({str(out)!r}), tier_up=True).get_kernel('slow<12>')\n{end}"
     path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
     subprocess.run([sys.executable, "-c", f"{BEFORE}\n{code}"], cwd=project, env=os.environ | {"PYTHONPATH": path})
     assert (len(cached(fresh_cache) - before) == 1) is is_recorded
@@ -189,7 +189,7 @@ def cached(path):
 def test_what_c_libraries_print_is_kept(start):
     """Their buffers are written at an exit while NVRTC compiles, as at any other."""
     process = start(
-        "ctypes.CDLL(None).printf(b'from C\\n'); compiling(); compile_async(SOURCE, **SLOW); time.sleep(0.5)"
+        "ctypes.CDLL(None).printf(b'from C\\n'); compiling(); compile_async(SOURCE, **SLOW); time.sleep(0.3)"
     )
     out, _ = process.communicate(timeout=HANG_SECONDS)
     assert sorted(out.split("\n")) == ["", "exit handler", "from C", "printed"]
