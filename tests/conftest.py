@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 from devices import no_device_reason
-from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project, without_cub
+from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project, of_one_arch, without_cub
 from jobs import compile_in_threads
 from shared import make_once, shared_folder
 
@@ -130,8 +130,8 @@ def example_store(tmp_path_factory, isolation):
 
 @pytest.fixture(scope="session")
 def whole_example_store(tmp_path_factory, isolation, slow):
-    """Return the folder of the example project's store; for CUDA 12 with its bindings."""
-    return make_once(tmp_path_factory, "whole_example_store", partial(_build_store, str)) / "_kernels"
+    """Return the folder of the example project's store, with the images of one architecture; for CUDA 12 likewise."""
+    return make_once(tmp_path_factory, "whole_example_store", partial(_build_store, of_one_arch)) / "_kernels"
 
 
 @pytest.fixture(scope="session")

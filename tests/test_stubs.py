@@ -272,7 +272,7 @@ def check(capsys, root):
     return status, json.loads(capsys.readouterr().out)["stubs"]["state"]
 
 
-def test_the_example_uses_its_stub(whole_example_store, mypy, capsys):
+def test_the_example_uses_its_stub(whole_example_wheel, mypy, capsys):
     """The example's stub is up to date, and mypy finds nothing in the example."""
     assert check(capsys, EXAMPLE) == (0, "fresh")
     found, shown = mypy(EXAMPLE, "-p", "example_project")

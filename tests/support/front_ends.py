@@ -15,6 +15,7 @@ __all__ = [
     "build_isolated",
     "build_wheel",
     "copy_project",
+    "of_one_arch",
     "run",
     "without_cub",
 ]
@@ -68,3 +69,9 @@ def without_cub(manifest):
     """Return the example's manifest without the module that uses CUB: nine tenths of what its build takes."""
     before, _, after = manifest.partition("  radix_sort:")
     return before + after[after.index("  filter:") :]
+
+
+def of_one_arch(manifest):
+    """Return the example's manifest with one architecture, so without what it promises of others."""
+    lines = (line for line in manifest.partition("supports:")[0].splitlines(keepends=True))
+    return "".join("arches: [sm_90]\n" if line.startswith("arches:") else line for line in lines)
