@@ -288,7 +288,8 @@ class SourceFile:
     def directives(self) -> tuple[Directive, ...]:
         """The directives in order, those in groups that are off among them."""
         text = f"\n{self.joined}"
-        if "%:" in text or "??=" in text or ('R"' in text and _MAY_BE_RAW.search(text) is not None):
+        is_spelled = any(one[0] in text and one in text for one in ("%:", "??="))  # a character is found much faster
+        if is_spelled or ('R"' in text and _MAY_BE_RAW.search(text) is not None):
             lines = self._lines_with_directives(_directives())
         else:  # most texts are as simple
             lines = _PLAIN_DIRECTIVE.finditer(_without_comments(text))

@@ -376,7 +376,9 @@ def _digest_and_names(path: str) -> list[str]:
         return [""]
     digest = record_digest(hashlib.sha256(data).digest())
     text = _SPLICE.sub(b"", data) if b"\\" in data else data
-    text = text.replace(b"%:", b"#").replace(b"??=", b"#") if b"%:" in text or b"??=" in text else text
+    for digraph in (b"%:", b"??="):
+        if digraph[:1] in text and digraph in text:  # one character is found ten times as fast as two
+            text = text.replace(digraph, b"#")
     names: dict[bytes, None] = {}
     for line in _naming().finditer(text):
         start = line.start()
