@@ -55,8 +55,13 @@ _GROUPS: Final = ("cooperative_groups/*", "cooperative_groups/*/*")
 _VERSION_MACRO: Final = rb"#\s*define\s+(?:CCCL|CUDART)_VERSION\s+(\d+)"
 #: Marks what a part for other compilers includes.
 _HIDDEN: Final = "!"
-#: Marks what a macro names, and stands for an include whose header a macro names.
+#: Marks what a definition names, and stands for an include whose header a macro names.
 _BY_MACRO: Final = "="
+#: Marks the name and the value of a macro that may be a part of a header's name.
+_PART: Final = "#"
+#: More names than macros make in headers that people write.
+_MOST_MADE: Final = 1 << 12
+_LONGEST_NAME: Final = 1 << 10
 #: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
@@ -64,6 +69,10 @@ _SPLICE: Final = re.compile(rb"\\\r*+\n")
 _NAME: Final = re.compile(rb"<[^<>\n]+>|\"[^\"\n]+\"")
 _NAME_IN: Final = re.compile(_NAME.pattern.decode())
 _DELIMITERS: Final = '"<'
+_WORD: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PART_OF_NAME: Final = re.compile(
+    rb"#[ \t]*+define[ \t]++([A-Za-z_]\w*+)[ \t]++([A-Za-z_.][\w./]*+)[ \t]*+(?=[\r\n]|//|/\*|\Z)"
+)
 #: What names of compilers become, only one of which CCCL's headers find to be true.
 _COMPILER: Final = "hatch_cuda_kernels_compiler_"
 _OTHERS: Final = frozenset({"hatch_cuda_kernels_cuda_compiler_CLANG", "hatch_cuda_kernels_cuda_compiler_NVHPC"})
@@ -219,7 +228,7 @@ class HeaderScan:
         if not all(path.startswith(STANDARD_FOLDER) for path in own):  # this package's own need no second look
             counted = self._exactly(self.includes)[0]
             if any(_BY_MACRO in self._marked(path) for path in counted):
-                counted = self._exactly(lambda path: [one.lstrip(_HIDDEN + _BY_MACRO) for one in self._marked(path)])[0]
+                counted = self._exactly(lambda path: [one.removeprefix(_HIDDEN) for one in self._marked(path)])[0]
             own = {path: other for path, other in own.items() if path in {*counted} or path.startswith(STANDARD_FOLDER)}
         return digest_of_all(own.values())
 
@@ -237,12 +246,12 @@ class HeaderScan:
 
     def includes(self, path: str) -> list[str]:
         """Return what a file includes or looks for, as it is spelled."""
-        return [one.removeprefix(_HIDDEN) for one in self._marked(path) if one[0] != _BY_MACRO]
+        return [one.removeprefix(_HIDDEN) for one in self._marked(path) if one[0] not in {_BY_MACRO, _PART}]
 
     def places(self, path: str) -> set[str]:
         """Return the paths of what a file includes."""
         folder = os.path.dirname(path)  # noqa: PTH120 - Path takes several times as long, a thousand times
-        names = _names(self.includes(path), folder)
+        names, _ = _names(self.includes(path), folder, {})
         return {self._path(name, place) for name, beside in names for place in (beside or folder, *self._folders)}
 
     def _exactly(self, includes: Callable[[str], Iterable[str]]) -> tuple[list[str], _Names]:
@@ -254,6 +263,8 @@ class HeaderScan:
         """Return every path at which the headers, and all that they lead to, can be, and the names on the way."""
         paths: dict[str, None] = {}
         asked: _Names = set()
+        by_macro: _Names = set()
+        parts: dict[str, set[str]] = {}
         waiting = {(name, "") for name in self._names}
         while waiting:
             name, beside = waiting.pop()
@@ -261,9 +272,13 @@ class HeaderScan:
                 path = self._path(name, folder)
                 if path not in paths:
                     paths[path] = None
-                    found = _names(includes(path), os.path.dirname(path))  # noqa: PTH120
+                    found, defined = _names(includes(path), os.path.dirname(path), parts)  # noqa: PTH120
+                    by_macro |= defined
                     waiting |= found - asked
                     asked |= found
+            if not waiting and by_macro:
+                waiting = _made_names(by_macro, parts) - asked
+                asked |= waiting
         return [*paths], asked
 
     def _path(self, name: str, folder: str) -> str:
@@ -347,8 +362,32 @@ def _readers() -> list[str]:
     return [f"{path}: {file_state(path)}" for path in files]
 
 
-def _names(spellings: Iterable[str], folder: str) -> _Names:
-    return {(spelling[1:-1], folder if spelling[0] == '"' else "") for spelling in spellings if spelling}
+def _names(spellings: Iterable[str], folder: str, parts: dict[str, set[str]]) -> tuple[_Names, _Names]:
+    """Return the names that are spelled, and those of them that definitions give; add what may be a part of names."""
+    found: _Names = set()
+    by_macro: _Names = set()
+    for spelling in spellings:
+        if spelling[0] in _DELIMITERS:
+            found.add((spelling[1:-1], folder if spelling[0] == '"' else ""))
+        elif spelling[0] == _PART:
+            macro, _, value = spelling[1:].partition(" ")
+            parts.setdefault(macro, set()).add(value)
+        elif len(spelling) > 1:
+            by_macro.add((spelling[2:-1], folder if spelling[1] == '"' else ""))
+    return found | by_macro, by_macro
+
+
+def _made_names(names: _Names, parts: Mapping[str, set[str]]) -> _Names:
+    """Return what names become in which words are macros, by each of the definitions of these."""
+    found: _Names = set()
+    waiting = sorted(names)
+    while waiting and len(found) < _MOST_MADE:
+        name, beside = waiting.pop()
+        for word in sorted(parts.keys() & {*_WORD.findall(name)}):
+            made = {(re.sub(rf"\b{word}\b", value, name), beside) for value in parts[word]} - found
+            waiting += sorted(one for one in made if len(one[0]) < _LONGEST_NAME)
+            found |= made
+    return found
 
 
 @cache
@@ -358,7 +397,7 @@ def _naming() -> re.Pattern[bytes]:
     gap = rb"(?:[ \t\v\f\r]++|" + comment + rb"|(?!))*+"
     upto = rb"(?:[^\n/%b]++|" + comment + rb"|/|(?!))*+"
     condition, definition = upto % b'"<' + rb'["<]', upto % b'">' + rb'[">]'
-    words = rb"include|import|(?:el)?if(?=" + condition + rb")|define(?=" + definition + rb")"
+    words = rb"include|import|(?:el)?if(?=" + condition + rb")|(define)(?=" + definition + rb")"
     return re.compile(rb"#" + gap + rb"(?:" + words + rb")" + upto % b"")
 
 
@@ -384,8 +423,15 @@ def _digest_and_names(path: str) -> list[str]:
         start = line.start()
         before = text[text.rfind(b"\n", 0, start) + 1 : start]
         if not before.strip() or b"*/" in before:
-            names |= dict.fromkeys(_NAME.findall(line[0]))
-    return [digest, *(name.decode(errors="replace") for name in names)]
+            mark = b"" if line[1] is None else _BY_MACRO.encode()
+            names |= dict.fromkeys(mark + name for name in _NAME.findall(line[0]))
+    found = [name.decode(errors="replace") for name in names]
+    return [digest, *found, *_parts_of_names(text)]
+
+
+def _parts_of_names(text: bytes) -> list[str]:
+    found = dict.fromkeys(_PART_OF_NAME.findall(text))
+    return [f"{_PART}{macro.decode()} {value.decode()}" for macro, value in found]
 
 
 def _marked_includes(path: str) -> list[str]:
@@ -406,7 +452,8 @@ def _marked_includes(path: str) -> list[str]:
         others.append(_BY_MACRO)
     definitions = (one.operand for one in file.directives if one.word == "define")
     names = {name for text in definitions if text.rstrip()[-1:] in {'"', ">"} for name in _NAME_IN.findall(text)}
-    return [*sorted(seen), *others, *(_BY_MACRO + name for name in sorted(names))]
+    parts = _parts_of_names(file.joined.encode())
+    return [*sorted(seen), *others, *(_BY_MACRO + name for name in sorted(names)), *parts]
 
 
 def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:

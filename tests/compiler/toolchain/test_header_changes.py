@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from wheels import digest
 
 from hatch_cuda_kernels.compiler.toolchain import headers, libraries
 from hatch_cuda_kernels.compiler.toolchain.headers import scan_headers
-from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain, load_toolchain
 
 INCLUDE = "nvidia/cu13/include"
 PARTS = {
@@ -21,8 +24,11 @@ PARTS = {
         "cccl/cub/util.cuh": "#pragma once\n#if A\n#  include <cuda/std/version>\n#endif\n",
         "cccl/cub/all.cuh": "#include <cub/sort.cuh>\n#include <cub/scan.cuh>\n#include <cub/by_macro.cuh>\n",
         "cccl/cub/scan.cuh": "/*\n#include <cub/sort.cuh>\n*/ # /**/ include /**/ <cub/util.cuh>\n",
-        "cccl/cub/by_macro.cuh": "#include <cub/names.cuh>\n#include CUB_TUNING\n",
-        "cccl/cub/names.cuh": "#define CUB_TUNING <cub/tuning.cuh>\n",
+        "cccl/cub/by_macro.cuh": "#include <cub/names.cuh>\n#include CUB_TUNING\n#include CUB_MADE\n",
+        "cccl/cub/names.cuh": "#define CUB_TUNING <cub/tuning.cuh>\n#define CUB_MADE <CUB_ROOT/made.cuh>\n"
+        "#define CUB_ROOT cub/CUB_SYSTEM // folder\n#if A\n# define CUB_SYSTEM fast\n#else\n"
+        "#define CUB_SYSTEM slow\n#endif\n",
+        "cccl/cub/fast/made.cuh": "#define FAST 1\n",
         "cccl/cub/tuning.cuh": "#define TILE 1\n",
         "cccl/cuda/std/cstdint": "#in\\\nclude <cuda/std/version>\n",
         "cccl/cuda/std/version": "#define V 1\n",
@@ -117,6 +123,8 @@ CASES = {
     "same size and time, beside": (lambda s, i: alter(i / "cuda_fp16.hpp"), "half"),
     "same size and time, behind a digraph": (lambda s, i: alter(i / "cccl/nv/detail.h"), "target"),
     "same size and time, behind a macro": (lambda s, i: alter(i / "cccl/cub/tuning.cuh"), "all"),
+    "same size and time, of a name that macros make": (lambda s, i: alter(i / "cccl/cub/fast/made.cuh"), "all"),
+    "added, of a name that macros make": (lambda s, i: put(i / "cccl/cub/slow/made.cuh"), "all"),
     "same size and time, of two wheels' readers": (lambda s, i: alter(i / "cuda_awbarrier.h"), "pipe random"),
     "same size and time, of another wheel": (lambda s, i: alter(i / "curand_kernel.h"), "random"),
     "same size and time, nested, of another wheel": (lambda s, i: alter(i / "curand_globals.h"), "random stray"),
@@ -296,12 +304,36 @@ def test_no_header_is_read_as_cpp_for_a_key(site, monkeypatch):
     assert [found[name].others for name in ("sort", "all", "scan", "half", "pipe", "target", "mma")] == [""] * 7
 
 
+OPENS = """
+import sys
+from cuda.bindings import nvrtc
+names, *folders = sys.argv[1:]
+source = "".join(f"#include <{name}>\\n" for name in names.split()).encode()
+flags = ["-arch=compute_90", "-no-cache", "--std=c++17", "-default-device", *(f"-I{folder}" for folder in folders)]
+program = nvrtc.nvrtcCreateProgram(source, b"/nowhere/k.cu", 0, [], [])[1]
+nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.parametrize("names", ["cub/block/block_radix_sort.cuh", "thrust/universal_vector.h nv/target", "mma.h"])
+def test_all_that_nvrtc_opens_is_glanced_at(tmp_path, fresh_cache, names):
+    """Also where macros make the names of headers, as Thrust does; whether the compile ends well does not matter."""
+    folders = load_toolchain().include_dirs
+    log = tmp_path / "log"
+    command = ["strace", "-f", "-e", "trace=openat", "-o", str(log), sys.executable, "-c", OPENS, names, *folders]
+    subprocess.run(command, check=True)
+    calls = re.findall(r'openat\(\w+, "([^"]+)"[^\n]* = \d', log.read_text())
+    opened = {path for path in map(os.path.normpath, calls) if path.startswith(folders)}
+    assert opened
+    assert opened <= scan_headers(tuple(names.split()), folders).states.keys()
+
+
 @pytest.mark.slow
 def test_a_glance_sees_all_that_a_reader_sees():
     """No include of a real toolkit's headers is missing in what is taken from them without reading C++."""
-    from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
-
     folder = Path(load_toolchain().include_dirs[0])
     for path in sorted(path for path in folder.rglob("*") if path.is_file())[::7]:
         read = {one.lstrip("!=") for one in headers._marked_includes(str(path))} - {""}
-        assert read <= {*headers._digest_and_names(str(path))[1:]}
+        assert read <= {one.lstrip("=") for one in headers._digest_and_names(str(path))[1:]}
