@@ -89,6 +89,21 @@ def test_a_compile_at_run_time_imports_nothing_of_builds(example_store, tmp_path
     assert "libnvJitLink" not in seen
 
 
+@pytest.mark.slow
+def test_a_cached_hit_imports_nothing_that_reads_sources(example_store, tmp_path):
+    """Once a process has found an image, the next one knows its key without looking for compilers or reading C++."""
+    find = (
+        f"import os; os.environ['HATCH_CUDA_KERNELS_CACHE_DIR'] = {str(tmp_path / 'empty')!r};"
+        "from pathlib import Path; from hatch_cuda_kernels import open_store;"
+        f"image = open_store(Path({str(example_store)!r})).find_image('block_sum<float, 256>', arch='sm_75')"
+    )
+    for _ in ("compiles", "finds"):
+        loaded_after(find)
+    seen = loaded_after(f"{find}; assert image.origin == 'cached'").split()
+    folders = ("cpp", "includes", "execution_space", "libraries", "compiler.toolchain.toolchain", "threads")
+    assert not [name for name in seen if name.startswith(tuple(f"hatch_cuda_kernels.{folder}" for folder in folders))]
+
+
 def test_every_public_name_resolves():
     """Each name of ``__all__`` exists, and a wrong one is an AttributeError."""
     assert all(getattr(hatch_cuda_kernels, name) is not None for name in hatch_cuda_kernels.__all__)

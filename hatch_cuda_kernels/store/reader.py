@@ -154,6 +154,14 @@ class StoreReader:
 
         return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.from_json)
 
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the names of the details without the rest. Raises what ``details`` raises."""
+        if name in self.unlisted:
+            return self.unlisted[name].details.names
+        from hatch_cuda_kernels.store.texts import ModuleDetails  # as above
+
+        return _read_json(self.folder / name / DETAILS_FILE, ModuleDetails.names_in)
+
     def whole_module(self, name: str) -> ModuleIndex:
         """Return a module's index with its details; for checks, not for look-ups: it grows with the kernels."""
         return self.details(name).add_to(self.module(name))

@@ -294,7 +294,7 @@ class ModuleSource:
         return is_whole and (self._unlisted is not None or reads_as_built(index, read))
 
     def _names(self, instance: str | None) -> tuple[str, ...]:
-        return self._reader.details(self._module).names if instance is None else (instance,)
+        return self._reader.names(self._module) if instance is None else (instance,)
 
     @property
     def _seen(self) -> ModuleIndex:

@@ -62,6 +62,12 @@ class ModuleDetails(NamedTuple):
         data |= {"family": self.family.to_json()} if self.family else {}
         return data | ({"cuts": [cut.to_json() for cut in self.cuts]} if self.cuts else {})
 
+    @staticmethod
+    def names_in(data: dict[str, Any]) -> tuple[str, ...]:
+        """Return the names alone, which a look-up in the cache needs. Raises ValueError on other data."""
+        check_shape(data, DETAILS)
+        return tuple(data["names"])
+
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleDetails:
         """Read what ``to_json`` wrote. Raises ValueError on other data."""

@@ -185,7 +185,7 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     variable = _one(reader, _lines(reader, f"&{normalize_name(name)}", module), name, module, what="variable")
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
-    names = reader.details(variable.module).names
+    names = reader.names(variable.module)
     if variable.module in reader.unlisted:
         names = reader.unlisted[variable.module].kernels(reader.lines())
     listed = (line for kernel in names for line in reader.find(normalize_name(kernel), variable.module))
