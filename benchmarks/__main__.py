@@ -58,6 +58,8 @@ BENCHMARKS: Final[dict[str, dict[str, Benchmark]]] = {
         "projects": Benchmark("projects/build.py", "checkouts", "projects that build from manifests of a few lines"),
         "projects-gpu-prepare": Benchmark("projects/gpu/prepare.py", "checkouts", "what projects-gpu carries along"),
         "projects-gpu": Benchmark("projects/gpu.sh", "GPU", "the projects' own tests, with kernels from a wheel"),
+        "loaders-prepare": Benchmark("projects/gpu/prepare_loaders.py", "checkouts", "what loaders carries along"),
+        "loaders": Benchmark("projects/loaders.sh", "GPU", "projects with one changed loader: tests, first use"),
         "projects-operators": Benchmark("projects/operators/build.py", "checkouts", "stores of kernels for the next"),
         "projects-operators-check": Benchmark("projects/operators/check.py", "GPU", "these as operators of torch"),
     },

@@ -247,7 +247,7 @@ def test_what_was_not_recorded_is_not_told_as_recorded(example_store, fresh_cach
     fresh_cache.write_text("in the way")
     with (
         caplog.at_level(logging.INFO, logger="hatch_cuda_kernels"),
-        pytest.warns(RuntimeWarning, match="live in memory only"),
+        pytest.warns(RuntimeWarning, match="is a file, not a folder"),
     ):
         open_store(example_store).find_image("saxpy", arch="sm_75")
     finished = caplog.records[-1].message
