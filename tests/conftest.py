@@ -54,7 +54,6 @@ def isolation(tmp_path_factory):
             patch.delenv(name)
         patch.setenv("TERM", "xterm")
         patch.setenv("PIP_COMPILE", "0")  # of what a test installs, a tenth is imported, and once
-        patch.setenv("UV_LINK_MODE", "copy")  # a linked library has changed whenever another environment links it
         patch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(shared_folder(tmp_path_factory) / "cache"))
         compile_in_threads(patch)
         patch.setenv("MYPY_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "mypy"))
