@@ -432,7 +432,7 @@ def test_torchs_compiler_takes_operators(tmp_path, slow):
     class Model(torch.nn.Module):
         def forward(self, x, y):
             doubled = torch.ops.ahead.scale_functional(x + 1, 2.0, x.numel())
-            y = y * 1
+            y = torch.ops.ahead.scale_functional(y * 1, n=y.numel(), factor=1.0)
             torch.ops.ahead.saxpy(y, doubled, doubled.numel(), 3.0)
             return y + 1
 
@@ -443,13 +443,11 @@ def test_torchs_compiler_takes_operators(tmp_path, slow):
     straight = importlib.util.find_spec("torch._inductor.codegen.custom_extern_kernel_codegen") is not None
     for name in ("scale_functional", "saxpy"):
         assert (f"torch.ops.ahead.{{name}}.default.without_dispatcher(" in code[0]) is straight
-    named = torch.compile(lambda x: torch.ops.ahead.scale_functional(x + 1, n=x.numel(), factor=2.0), fullgraph=True)
-    assert named(given[0]).tolist() == [4] * 6
-    assert kernels.launched == ["scale", "saxpy", "scale"]
+    assert sorted(kernels.launched) == ["saxpy", "scale", "scale"]
     program = torch.export.export(Model(), given)
     package = torch._inductor.aoti_compile_and_package(program, package_path={str(tmp_path / "model.pt2")!r})
     assert torch._inductor.aoti_load_package(package)(*given).tolist() == [14] * 6
-    assert kernels.launched[3:] == ["scale", "saxpy"]
+    assert sorted(kernels.launched[3:]) == ["saxpy", "scale", "scale"]
     """
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(sys.path),
