@@ -450,6 +450,8 @@ def _marked_includes(path: str) -> list[str]:
     others = [_HIDDEN + name for name in sorted(named - seen)]
     if any(not (one.spelling or one.is_probe or one.problem) for one in directives):
         others.append(_BY_MACRO)
+    if any(one.problem for one in directives):  # compilers may take the text in two ways: all that is named counts
+        others += [_HIDDEN + name for name in _digest_and_names(path)[1:] if name[0] in _DELIMITERS]
     definitions = (one.operand for one in file.directives if one.word == "define")
     names = {name for text in definitions if text.rstrip()[-1:] in {'"', ">"} for name in _NAME_IN.findall(text)}
     parts = _parts_of_names(file.joined.encode())
