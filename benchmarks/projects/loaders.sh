@@ -38,8 +38,8 @@ tests() {
   run httomolibgpu 100 "$carried/httomolibgpu" tests -o addopts= "${once[@]}" --session-timeout=95
   run ptypy 90 "$carried/ptypy" $cupy_tests --ignore=$cupy_tests/multi_gpu_test.py --ignore=$cupy_tests/engine_test.py \
     --ignore=$cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}" --session-timeout=85
-  run cucim 60 "$carried/cucim/python/cucim" src/cucim/core/operations/morphology/tests \
-    src/cucim/skimage/feature/tests/test_blob.py -c /dev/null --rootdir . "${once[@]}" --session-timeout=55
+  run cucim 130 "$carried/cucim/python/cucim" src/cucim/core/operations/morphology/tests \
+    src/cucim/skimage/feature/tests/test_blob.py -c /dev/null --rootdir . "${once[@]}" --session-timeout=120
   compare tests
 }
 engines() { # each of these tests runs an engine on the CPU, too

@@ -114,6 +114,8 @@ class Missing(ModuleType):
     """A library that is not here: whoever uses it is skipped."""
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__path__":
+            return []
         if name.startswith("__"):
             raise AttributeError(name)
         import pytest
@@ -121,9 +123,12 @@ class Missing(ModuleType):
         return lambda *_, **__: pytest.skip(f"{self.__name__} is not installed")
 
 
+#: ASTRA's wheel is for CUDA 12.
+ABSENT = {"astra": ("experimental", "pythonutils"), "tomophantom": ("qualitymetrics", "supp", "supp.artifacts")}
 if PROJECT == "httomolibgpu":
-    for absent in ("tomophantom", "tomophantom.supp", "tomophantom.supp.artifacts"):
-        sys.modules.setdefault(absent, Missing(absent))
+    for absent, parts in ABSENT.items():
+        for name in (absent, *(f"{absent}.{part}" for part in parts)):
+            sys.modules.setdefault(name, Missing(name))
 use()
 
 
