@@ -11,7 +11,7 @@ import pytest
 from raw_nvrtc import compile_raw
 
 import hatch_cuda_kernels
-from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain, load_toolchain
 
 STANDARD = Path(hatch_cuda_kernels.__file__).parent / "includes/standard"
 FEATURES = (STANDARD / "hatch_cuda_kernels/features.h").read_text()
@@ -29,7 +29,7 @@ RELEASE = "12"
 
 def cccl_version() -> int:
     """Return the version of the toolkit's CCCL, as 3001000; 0 where it has none."""
-    places = (Path(path, "cuda/std/__cccl/version.h") for path in load_toolchain().include_dirs)
+    places = (Path(path, "cuda/std/__cccl/version.h") for path in find_toolchain().include_dirs)
     found = (re.search(r"#define CCCL_VERSION (\d+)", path.read_text()) for path in places if path.is_file())
     return next((int(one[1]) for one in found if one), 0)
 

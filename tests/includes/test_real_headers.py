@@ -37,12 +37,12 @@ def test_a_second_lexer_finds_the_same_includes(texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["g++", "cudafe++"])
-def test_a_preprocessor_opens_the_same_includes(texts, name):
-    """With every group compiled, it opens each header that the scan found, and asks for no other."""
+@pytest.mark.parametrize(("name", "which"), [("g++", 0), ("cudafe++", 1)])
+def test_a_preprocessor_opens_the_same_includes(texts, name, which):
+    """With every group compiled, it opens each header that the scan found, and asks for no other: half of them each."""
     command = find_preprocessors().get(name)
     if command is None:
         pytest.skip(f"there is no {name} here")
-    paths = list(texts)
+    paths = [*texts][which::2]
     batches = ({path: texts[path] for path in paths[at : at + BATCH]} for at in range(0, len(paths), BATCH))
     assert [found for batch in batches for found in disagreements(command, batch)] == []

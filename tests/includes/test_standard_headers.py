@@ -17,7 +17,7 @@ from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
 from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
-from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain.toolchain import find_toolchain, load_toolchain
 from hatch_cuda_kernels.libraries import standard_headers
 from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -47,7 +47,7 @@ OVER_LIBCUDACXX = frozenset(
 #: Host headers without one of ours: of Windows, C's own ways to threads, and names that no library has.
 LEFT_OUT = {"cstdatomic", "cstdnoreturn", "cthreads", "intrin.h", "stdatomic.h", "threads.h", "windows.h"}
 #: CCCL 3, of CUDA 13, refuses C++14.
-CCCL_STANDARDS = STANDARDS if load_toolchain().release < (13, 0) else STANDARDS[1:]
+CCCL_STANDARDS = STANDARDS if find_toolchain().release < (13, 0) else STANDARDS[1:]
 
 
 def compile_with(source: str, std: str = "c++17", *flags: str, in_memory: bool = False, arch: str = "compute_80"):
