@@ -216,8 +216,8 @@ def test_without_a_place_for_locks_builds_compile_for_themselves(one_job, fresh_
     job, build = one_job
     shutil.rmtree(fresh_cache)
     fresh_cache.write_text("no folder")
+    first, second = build(), build()
     with pytest.warns(RuntimeWarning, match="is a file, not a folder"):
-        first, second = build(), build()
         assert first.begin(job) is None
     assert second.begin(job) is None
 
