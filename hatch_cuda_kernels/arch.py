@@ -143,13 +143,21 @@ class SmArch(NamedTuple):
             return None if self.capability <= device else f"needs compute capability {self.capability} or higher"
         return self._binary_refusal(device)
 
+    def is_trial(self, capability: tuple[int, int]) -> bool:
+        """Return whether only the driver can say if a plain CUBIN that the table refuses runs on a device.
+
+        It is of the same major and a lower minor, and one of the two is an integrated part: reports go both ways.
+        """
+        lower = self.major == capability[0] and self.minor < capability[1]
+        return lower and not self.suffix and not self.virtual and self.refusal(capability) is not None
+
     def _binary_refusal(self, device: ComputeCapability) -> str | None:
         if device.major != self.major:
             return f"a CUBIN for {self.capability} never runs on another major"
         if device.minor < self.minor:
             return f"a CUBIN for {self.capability} never runs on a lower minor ({device})"
         if {(self.major, self.minor), tuple(device)} & _TEGRA:
-            return f"integrated (Tegra) parts take exact CUBINs only ({self.capability} is not {device})"
+            return f"integrated (Tegra) parts are promised exact CUBINs only ({self.capability} is not {device})"
         return None
 
     def __str__(self) -> str:

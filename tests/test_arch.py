@@ -67,6 +67,28 @@ def test_runs_on(arch, device, runs):
     assert runs or len(refusal) > 10
 
 
+TRIALS = [
+    ("sm_80", "8.7", True),
+    ("sm_86", "8.7", True),
+    ("sm_87", "8.9", True),
+    ("sm_100", "10.1", True),
+    ("sm_87", "8.7", False),
+    ("sm_89", "8.7", False),
+    ("sm_80", "8.6", False),
+    ("sm_90", "8.7", False),
+    ("sm_100", "11.0", False),
+    ("sm_120", "12.1", False),
+    ("sm_100a", "10.1", False),
+    ("compute_80", "8.7", False),
+]
+
+
+@pytest.mark.parametrize(("arch", "device", "trial"), TRIALS)
+def test_is_trial(arch, device, trial):
+    """Only a plain CUBIN of a lower minor that the table refuses for an integrated part is worth a trial."""
+    assert SmArch.parse(arch).is_trial(ComputeCapability.parse(device)) == trial
+
+
 def test_preference_puts_the_most_specific_first():
     """Among images that run on 10.3: exact ``a``, exact, family, then the highest older minor."""
     texts = ["sm_100", "sm_103a", "sm_100f", "sm_103"]

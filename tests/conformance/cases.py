@@ -42,8 +42,41 @@ def on_devices():
     yield "integrated", "8.7", NEW, "sm_87 cubin"
     yield "integrated", "8.9", NEW, "sm_80 cubin"
     yield "integrated", "11.0", NEW, "sm_110 cubin"
+
+
+def on_trials():
+    """Yield the rows about images that are not promised to run, where an integrated part is involved."""
     others = {"sm_80 cubin": "major", "sm_87 cubin": "major", "sm_110 cubin": "major"}
-    yield "integrated", "10.1", NEW, None, {"refused": others | {"sm_100 cubin": "integrated"}}
+    yield "integrated", "10.1", NEW, "sm_100 cubin"
+    yield (
+        "integrated",
+        "10.1",
+        NEW,
+        None,
+        {"refuses": {"sm_100 cubin": 209}, "refused": others | {"sm_100 cubin": "driver"}},
+    )
+    yield "integrated", "10.1", NEW, "sm_100 cubin", {"compiler": "13.0"}
+    yield "binary", "8.7", NEW, "sm_86 cubin"
+    yield "binary", "8.7", NEW, "sm_80 cubin", {"refuses": {"sm_86 cubin": 209}}
+    yield "binary", "8.7", NEW, None, {"refused": {}, "compile": "sm_87"}
+    every = {"sm_80 cubin": "driver", "sm_86 cubin": "driver"}
+    yield "binary", "8.7", NEW, None, {"refuses": dict.fromkeys(every, 209), "refused": every}
+    yield "exact", "8.7", NEW, "sm_86 cubin", {"refuses": {"compute_80 ptx": 222}}
+    yield "exact", "8.7", "11.8", "sm_86 cubin"
+    # 11.0 has no lower minor, and what runs on 12.1 is promised to.
+    majors = {"sm_80 cubin": "major", "sm_86 cubin": "major"}
+    yield "binary", "11.0", NEW, None, {"refused": majors}
+    yield "integrated", "12.1", NEW, None, {"refused": others | {"sm_100 cubin": "major"}}
+    yield "odd", "12.1", NEW, "sm_120 cubin"
+    yield (
+        "odd",
+        "12.1",
+        NEW,
+        None,
+        {"refuses": {"sm_120 cubin": 209}, "refused": {"sm_87 cubin": "major", "sm_120 cubin": "driver"}},
+    )
+    yield "odd", "8.9", NEW, "sm_87 cubin"
+    yield "odd", "8.6", NEW, None, {"refused": {"sm_87 cubin": "minor", "sm_120 cubin": "major"}}
 
 
 def on_suffixes():
@@ -184,7 +217,7 @@ def on_damage():
 def all_cases():
     """Return every case as data."""
     known = stores.all_modules()
-    rows = [("devices", row) for row in (*on_devices(), *on_suffixes(), *on_refusing_drivers())]
+    rows = [("devices", row) for row in (*on_devices(), *on_trials(), *on_suffixes(), *on_refusing_drivers())]
     rows += [("names", row) for row in on_names()] + [("axes", row) for row in on_axes()] + [*on_other_stores()]
     made = [_case(f"stores/{store}", known[store], *row) for store, row in rows]
     scale = {"scale": malformed.scale()}

@@ -221,8 +221,13 @@ function unsuited(image, device) {
   if (suffix === "f") return !sameMajor ? "family" : device[1] < capability[1] ? "capability" : null;
   if (image.kind === "ptx") return compare(device, capability) < 0 ? "capability" : null;
   if (!sameMajor) return "major";
-  if (device[1] < capability[1]) return "minor";
-  return INTEGRATED.includes(capability.join(".")) || INTEGRATED.includes(device.join(".")) ? "integrated" : null;
+  return device[1] < capability[1] ? "minor" : null;
+}
+
+function onTrial(image, device) {
+  const { capability, suffix } = parseArch(image.arch);
+  const integrated = [capability, device].some(one => INTEGRATED.includes(one.join(".")));
+  return !suffix && integrated && compare(capability, device) !== 0 && unsuited(image, device) === null;
 }
 
 function newestIsa([major, minor]) {
@@ -238,26 +243,34 @@ function refusal(index, image, line, device, driver) {
     ?? ((image.lacks ?? []).includes(line.lowered) ? "lacks" : null);
 }
 
-function choose(store, index, line, { device, driver, refuses = {} }) {
-  const refused = {};
-  for (const kind of ["cubin", "ptx"]) {
-    const images = index.images.filter(image => image.kind === kind);
-    for (const image of images.sort((a, b) => compare(rank(a, device), rank(b, device)))) {
-      const name = `${image.arch} ${kind}`;
-      refused[name] = refusal(index, image, line, device, driver);
-      if (refused[name]) continue;
-      try {
-        const sha256 = readImage(store, line.module, image);
-        const lowered = loweredIn(store, line, image);
-        if (!(sha256 in refuses)) return { module: line.module, image: name, sha256, lowered };
-        refused[name] = "driver";
-      } catch {
-        refused[name] = "damaged";
-      }
-      if ([218, 221, 222, 223].includes(refuses[image.sha256])) break;
+function attempt(store, index, line, { device, driver, refuses = {} }, images, refused) {
+  for (const image of images.sort((a, b) => compare(rank(a, device), rank(b, device)))) {
+    const name = `${image.arch} ${image.kind}`;
+    refused[name] = refusal(index, image, line, device, driver);
+    if (refused[name]) continue;
+    try {
+      const sha256 = readImage(store, line.module, image);
+      const lowered = loweredIn(store, line, image);
+      if (!(sha256 in refuses)) return { module: line.module, image: name, sha256, lowered };
+      refused[name] = "driver";
+    } catch {
+      refused[name] = "damaged";
     }
+    if ([218, 221, 222, 223].includes(refuses[image.sha256])) break;
   }
-  return { refused };
+  return null;
+}
+
+function choose(store, index, line, ask) {
+  const refused = {};
+  const cubins = index.images.filter(image => image.kind === "cubin");
+  const taken = images => attempt(store, index, line, ask, images, refused);
+  const made = ask.compiler ? compiled(store, index, ask) : {};
+  return taken(cubins.filter(image => !onTrial(image, ask.device)))
+    ?? taken(index.images.filter(image => image.kind === "ptx"))
+    ?? (made.compile ? { refused, ...made } : null)
+    ?? taken(cubins.filter(image => onTrial(image, ask.device)))
+    ?? { refused, ...made };
 }
 
 // Compiling: this loader only says for what
@@ -284,15 +297,18 @@ function damagedSource(store, { schema, module, files }) {
   return damaged && `${folder}/${damaged[0]}`;
 }
 
+function compiled(store, index, { device, compiler }) {
+  const found = compileArch(index.images, device, compiler);
+  const damaged = found.compile && damagedSource(store, index);
+  return damaged ? { damaged } : found;
+}
+
 function answer(ask) {
   const device = pair(ask.device);
   const line = ask.axes ? findByAxes(ask.store, ask) : findLine(ask.store, ask);
   const index = readIndex(ask.store, line.module);
-  const chosen = line.unlisted ? { refused: {} } : choose(ask.store, index, line, { ...ask, device });
-  if (chosen.image || !ask.compiler) return chosen;
-  const found = compileArch(index.images, device, ask.compiler);
-  const damaged = found.compile && damagedSource(ask.store, index);
-  return { ...chosen, ...(damaged ? { damaged } : found) };
+  if (!line.unlisted) return choose(ask.store, index, line, { ...ask, device });
+  return { refused: {}, ...(ask.compiler ? compiled(ask.store, index, { ...ask, device }) : {}) };
 }
 
 function answerOrError(ask) {

@@ -133,6 +133,7 @@ def devices():
         "binary": Module("binary", ["sm_80 cubin", "sm_86 cubin"]),
         "old_ptx": old,
         "integrated": Module("integrated", ["sm_80 cubin", "sm_87 cubin", "sm_100 cubin", "sm_110 cubin"]),
+        "odd": Module("odd", ["sm_87 cubin", "sm_120 cubin"]),
         "specific": Module("specific", ["sm_90a cubin", "compute_90a ptx"]),
         "family": Module("family", ["sm_100f cubin", "sm_103f cubin", "compute_100f ptx"]),
         "mixed": Module("mixed", ["sm_100 cubin", "sm_100a cubin", "sm_100f cubin", "sm_103 cubin", "compute_100 ptx"]),

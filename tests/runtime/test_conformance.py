@@ -28,7 +28,6 @@ REASONS = {
     "or higher": "capability",
     "on another major": "major",
     "on a lower minor": "minor",
-    "take exact CUBINs only": "integrated",
     "written as PTX ISA": "isa",
     "the kernel is not in this image": "lacks",
     "the source cannot be read": "stale",
@@ -76,7 +75,9 @@ def asked(store, driver, ask):
         return described(module.get_kernel(ask["name"]).image, driver._kernels[-1][1].decode())
     named = {"name": ask["name"], "module": ask.get("module")}
     if ask["compiler"]:
-        return explained(store.explain(ask["name"], module=ask.get("module")))
+        explanation = store.explain(ask["name"], module=ask.get("module"))
+        if explanation.chosen is None or explanation.chosen.origin == "jitted":
+            return explained(explanation)
     if ask["driver"] is None:
         return described(store.find_image(ask["name"], arch=f"sm_{ask['device'].replace('.', '')}"), ask["name"])
     if ask.get("variable"):

@@ -7,6 +7,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from store_damage import patch_source
@@ -137,6 +138,23 @@ def test_explain_reads_as_a_table(store, fresh_cache):
     assert f"refused  prebuilt compute_80 ptx: written as PTX ISA {isa}, the driver knows up to 8.7" in text
     assert " -> accepted jitted sm_103 cubin: compiled from kernels/saxpy.cu by NVRTC" in text
     assert "    accepted jitted sm_103 cubin: compute_80 ptx finished by nvJitLink as relocatable code" in text
+
+
+def test_a_trial_is_the_last_resort_and_is_called_one(monkeypatch, driver, fresh_cache):
+    """On an Orin, another CUBIN of its major comes after a compile; without one the driver is asked about it."""
+    devices = open_store(Path(__file__).parents[1] / "conformance" / "stores" / "devices")
+    trial = (
+        "prebuilt sm_80 cubin: a trial, which the driver decides: integrated (Tegra) parts are promised exact CUBINs"
+    )
+    text = str(devices.explain("binary", arch="sm_87"))
+    assert " -> accepted jitted sm_87 cubin" in text
+    assert f"    accepted {trial}" in text
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
+    monkeypatch.setattr(driver, "capability", (8, 7))
+    assert found(devices.get_kernel("binary").image) == ("prebuilt", "sm_86", "cubin")
+    driver.refuse = lambda data, _: driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU if b"sm_86" in data else None
+    assert f" -> accepted {trial} only (8.0 is not 8.7)" in str(devices.explain("binary"))
+    assert found(devices.get_kernel("binary", module="binary").image) == ("prebuilt", "sm_80", "cubin")
 
 
 @pytest.mark.slow

@@ -92,27 +92,32 @@ def finished(request: Request) -> Iterator[Candidate]:
     yield from finished_candidates(request)
 
 
-_COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, jitted, finished)
-_TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, jitted, finished)
-_EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, finished)
+def trials(request: Request) -> Iterator[Candidate]:
+    """Rung 6: CUBINs of the store that are not promised to run on this device, but may."""
+    yield from _prebuilt(request, "cubin", trial=True)
 
 
-def _prebuilt(request: Request, kind: Kind) -> Iterator[Candidate]:
+_COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, jitted, finished, trials)
+_TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, jitted, finished, trials)
+_EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, finished, trials)
+
+
+def _prebuilt(request: Request, kind: Kind, *, trial: bool = False) -> Iterator[Candidate]:
     if not request.listed:
         return
-    records = [record for record in request.module.images if record.kind == kind]
+    fitting = (record for record in request.module.images if record.kind == kind)
+    records = [record for record in fitting if record.arch.is_trial(request.capability) == trial]
     for record in sorted(records, key=lambda record: preference(record.arch, request.capability)):
-        refusal = _refusal(request, record)
+        refusal = (None if trial else record.arch.refusal(request.capability)) or _refusal(request, record)
         reason = refusal or _acceptance(request, record)
         yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
 
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:
-    """Return why a prebuilt image cannot be used; of several reasons, the one that helps most."""
+    """Return why a prebuilt image of a fitting architecture cannot be used; of several reasons, what helps most."""
     lowered = request.kernel.lowered
     return (
-        record.arch.refusal(request.capability)
-        or request.source.stale
+        request.source.stale
         or (isa_refusal(record.ptx_isa, request.driver, "the driver") if record.kind == "ptx" else None)
         or (f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None)
         or request.refused(record.sha256)
@@ -128,6 +133,8 @@ def _acceptance(request: Request, record: ImageRecord) -> str:
     caveat = f", though CUDA {wrote} wrote it, which this driver is not promised to load" if old else ""
     if record.arch.capability == request.capability:
         return f"made for this device{caveat}"
+    if record.arch.is_trial(request.capability):
+        return f"a trial, which the driver decides: {record.arch.refusal(request.capability)}{caveat}"
     return f"runs on {request.capability} as code of the same {'family' if record.arch.suffix else 'major'}{caveat}"
 
 
