@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
-from hatch_cuda_kernels.includes import Closure, find_clocks
+from hatch_cuda_kernels.includes import Closure
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 from hatch_cuda_kernels.terminal import count_text
@@ -261,4 +261,6 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
     )
     if not closure.clocks or cut.origin is None:
         return cut
+    from hatch_cuda_kernels.includes import find_clocks  # few sources ask for the time
+
     return replace(cut, clocks=tuple(find_clocks(cut.origin, (*closure.pre_include, closure.program_name), define)))

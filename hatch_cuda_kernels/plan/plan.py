@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import version_text
-from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route, declared_headers
+from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
 from hatch_cuda_kernels.compiler.toolchain import (
     bindings_major,
     build_extra,
@@ -345,6 +345,8 @@ def find_families(manifest: Manifest, sources: Mapping[str, SourceSet]) -> dict[
             names = read.declared.parameter_names(stated.rule.kernel)
             rules += [] if names is None else [rule._replace(names=names)]
         files = {path: digest for module in modules for path, digest in sources[module.name].files.items()}
+        from hatch_cuda_kernels.compiler import declared_headers  # a rebuild without families loads no reader
+
         files |= declared_headers(holder.recipe, manifest.root, read)
         files = {path: digest for path, digest in sorted(files.items()) if path not in read.files}
         found[holder.name] = holder.unfilled._replace(launch=tuple(rules), files=files)
