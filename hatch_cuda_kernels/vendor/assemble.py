@@ -1,0 +1,382 @@
+"""The text of the loader to vendor, made of the modules that this package itself loads kernels with.
+
+Each module becomes a function that runs its text when it is first used, so that the cold start pays only for what it
+needs. Of a module, only what the loader can reach is taken, and annotations are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.integrity import sha256
+from hatch_cuda_kernels.store import INDEX_SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_PACKAGE: Final = "hatch_cuda_kernels"
+_ROOT: Final = Path(__file__).parents[1]
+_LOADER: Final = "vendor.loader"
+_WITHOUT: Final = "vendor.without_compiler"
+#: What users of the file import: the module that has it.
+_PUBLIC: Final = {
+    "PrebuiltStore": _LOADER,
+    **dict.fromkeys(
+        ("ArgumentError", "DriverError", "HatchCudaKernelsError", "InputError", "KernelNotFoundError", "LaunchError",
+         "NoImageError", "StaleKernelError", "StoreError"),
+        "errors",
+    ),
+}  # fmt: skip
+#: Names of the package for which the loader has its own.
+_INSTEAD: Final = {
+    ("runtime.ladder.climb", "ladder"): (_WITHOUT, "prebuilt_ladder"),
+    ("runtime.ladder.climb", "suggest_fixes"): (_WITHOUT, "fixes_without_compiler"),
+    ("store.source", "ModuleSource"): (_WITHOUT, "PrebuiltSource"),
+    ("execution_space", "ClosureCut"): (_WITHOUT, "UnreadCut"),
+    ("includes", "PackageRecord"): (_WITHOUT, "PackageName"),
+    ("runtime.launch.accelerator", "find_accelerator"): (_WITHOUT, "do_nothing"),
+    ("runtime.launch.accelerator", "learn"): (_WITHOUT, "do_nothing"),
+    ("early", "join_driver"): (_WITHOUT, "do_nothing"),
+    ("cuda.bindings", "driver"): ("vendor.bindings", "driver"),
+}
+#: Modules of which nothing is taken: a loader without a compiler has no use for them.
+_LEFT_OUT: Final = ("cache", "compiler", "cpp", "execution_space", "includes", "terminal", "child_process",
+                    "runtime.background", "runtime.ladder.compile_rungs", "cuda.core")  # fmt: skip
+#: What the text in front has of them.
+_LIGHT: Final = {("typing", "NamedTuple"): "LightTuple", ("pathlib", "Path"): "LightPath", ("re", ""): "re",
+                 ("json", ""): "json"}  # fmt: skip
+#: Of these classes, all methods are for users.
+_WHOLE: Final = {"PrebuiltStore", "Kernel", "GlobalVariable", "Explanation", "Candidate", "Image", "LightTuple"}
+
+_HEADER: Final = '''\
+"""Loads the kernels of a store that hatch-cuda-kernels built. It needs the standard library and NVIDIA's driver.
+
+    from ._kernels_loader import open_store
+    kernel = open_store().get_kernel("saxpy")
+    kernel[grid, block](y, x, n, 2.0)
+
+Written by hatch-cuda-kernels {version}: do not edit it. `hatch-cuda-kernels vendor --check FILE` says whether it is old.
+"""
+# ruff: noqa
+# mypy: ignore-errors
+# fmt: off
+
+__version__ = "{version}"
+STORE_SCHEMA = {schema}
+TEXT_SHA256 = "{digest}"
+'''
+_FOOTER: Final = '''
+
+def open_store(folder=None):
+    """Return the store in a folder; by default, in the folder _kernels beside this file. Nothing is read yet."""
+    return _use({loader})["PrebuiltStore"](os.fspath(folder or os.path.join(os.path.dirname(__file__), "_kernels")))
+
+
+_PUBLIC = {public}
+
+
+def __getattr__(name):
+    if name not in _PUBLIC:
+        raise AttributeError(name)
+    return _use(globals()[_PUBLIC[name]])[name]
+'''
+
+
+@cache
+def loader_text() -> str:
+    """Return the text of the loader. The same package gives the same text."""
+    base = ast.unparse(_Plain().visit(_copy(_tree("vendor.base"))))
+    modules = "\n\n\n".join(_Choice().texts())
+    footer = _FOOTER.format(
+        loader=_function(_LOADER), public={name: _function(module) for name, module in _PUBLIC.items()}
+    )
+    body = f"\n{base}\n\n\n{modules}\n{footer}"
+    digest = sha256(body.encode()).hexdigest()
+    return _HEADER.format(version=__version__, schema=INDEX_SCHEMA, digest=digest) + body
+
+
+def is_current(text: str) -> str | None:
+    """Return why a loader's text is not this package's, None if it is. Raises InputError for any other text."""
+    found = {name: re.search(rf'^{name} = "?([^"\n]*)"?$', text, re.MULTILINE) for name in _FACTS}
+    version, schema, digest = (None if match is None else match[1] for match in found.values())
+    if version is None or schema is None or digest is None:
+        raise InputError("this is no loader that hatch-cuda-kernels vendor wrote")
+    if text == loader_text():
+        return None
+    _, _, rest = text.partition(f'TEXT_SHA256 = "{digest}"\n')
+    if sha256(rest.encode()).hexdigest() != digest:
+        return "it was edited after it was written"
+    return f"it is of version {version} (store schema {schema}), this is {__version__} ({INDEX_SCHEMA})"
+
+
+_FACTS: Final = ("__version__", "STORE_SCHEMA", "TEXT_SHA256")
+
+
+def _function(module: str) -> str:
+    return f"_{module.replace('.', '_')}"
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = _ROOT.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _home(module: str, name: str) -> tuple[str, str] | None:
+    """Return the module that defines what another imports by name; None for what is not the package's."""
+    if (module, name) in _INSTEAD:
+        return _INSTEAD[module, name]
+    inner = module.removeprefix(_PACKAGE).lstrip(".")
+    if (inner, name) in _INSTEAD:
+        return _INSTEAD[inner, name]
+    if not module.startswith(_PACKAGE):
+        return None
+    if (_ROOT.joinpath(*inner.split(".")) / "__init__.py").is_file():
+        calls = (node for node in ast.walk(_tree(inner)) if isinstance(node, ast.Call) and node.args[1:])
+        table = next(ast.literal_eval(call.args[1]) for call in calls if getattr(call.func, "id", "") == "lazy")
+        inner = next(f"{inner}.{part}" for part, names in table.items() if name in names.split())
+    return _INSTEAD.get((inner, name), (inner, name))
+
+
+class _Plain(ast.NodeTransformer):
+    """Leaves out what only type checkers read, and makes named tuples of what annotations describe."""
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:  # noqa: N802 - the base's name
+        node.body = node.body[1:]
+        return self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:  # noqa: N802 - the base's name
+        return None if node.module in {"__future__", "typing"} else node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:  # noqa: N802 - the base's name
+        if getattr(node.test, "id", "") == "TYPE_CHECKING":
+            return [self.visit(child) for child in node.orelse]
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - the base's name
+        node.returns = None
+        return self._shortened(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:  # noqa: N802 - the base's name
+        """Return a call of format: Python 3.11 reads no quotes inside quotes, which ``unparse`` of later ones writes."""
+        self.generic_visit(node)
+        text, values = _format_of(node)
+        called = ast.Attribute(ast.Constant(text), "format", ast.Load())
+        return ast.copy_location(ast.Call(called, values, []), node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:  # noqa: N802 - the base's name
+        node.value = self.visit(node.value)  # its format is part of the text
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:  # noqa: N802 - the base's name
+        return node.value and self.generic_visit(ast.Assign([node.target], node.value, lineno=node.lineno))
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802 - the base's name
+        bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+        bases = [base for base in bases if getattr(base, "id", "") != "Generic"]
+        body = [child for index, child in enumerate(node.body) if index == 0 or not _is_text(child)]
+        is_data = any("dataclass" in ast.unparse(mark) for mark in node.decorator_list)
+        if is_data or any(getattr(base, "id", "") == "NamedTuple" for base in bases):
+            bases = [ast.Name("LightTuple")]
+            fields = {child.target.id: child.value for child in body if isinstance(child, ast.AnnAssign)}  # type: ignore[union-attr]
+            defaults = {name: value for name, value in fields.items() if value}
+            texts = (f"__slots__ = (); _fields = {tuple(fields)!r}",
+                     f"_field_defaults = {{{', '.join(f'{name!r}: {ast.unparse(value)}' for name, value in defaults.items())}}}")  # fmt: skip
+            made = [line for text in texts for line in ast.parse(text).body]
+            body = [*body[:1], *made, *(child for child in body[1:] if not isinstance(child, ast.AnnAssign))]
+        node.bases, node.body, node.decorator_list = bases, body, [] if is_data else node.decorator_list
+        return self._shortened(node)
+
+    def _shortened(self, node: ast.FunctionDef | ast.ClassDef) -> ast.AST:
+        """Return a definition with the first paragraph of its docstring, private ones without."""
+        said = ast.get_docstring(node)
+        if said is not None:
+            first = ast.Expr(ast.Constant(said.partition("\n\n")[0]))
+            node.body[:1] = [] if node.name.startswith("_") else [first]
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
+
+
+def _format_of(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
+    """Return the text and the arguments of ``str.format`` that give what an f-string does."""
+    text, values = "", list[ast.expr]()
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            conversion = f"!{chr(part.conversion)}" if part.conversion > 0 else ""
+            spec, inner = _format_of(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ("", [])
+            text += f"{{{conversion}{':' * bool(spec)}{spec}}}"
+            values += [part.value, *inner]
+        elif isinstance(part, ast.Constant):
+            text += str(part.value).replace("{", "{{").replace("}", "}}")
+    return text, values
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+class _Module:
+    """What one module defines: statements by the names that they define."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.statements: list[ast.stmt] = _Plain().visit(_copy(_tree(name))).body
+        self.by_name: dict[str, int] = {}
+        for index, node in enumerate(self.statements):
+            self.by_name.update(dict.fromkeys(_defined(node), index))
+        self.taken: set[int] = set()
+
+
+def _copy(tree: ast.Module) -> ast.Module:
+    return ast.parse(ast.unparse(tree))
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+        return
+    for child in ast.walk(node):
+        if isinstance(child, ast.alias):
+            yield (child.asname or child.name).partition(".")[0]
+        elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            yield child.id
+
+
+class _Choice:
+    """What the loader can reach, found from what its users call."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, _Module] = {}
+        self._attributes: set[str] = set()
+        self._waiting: dict[str, list[tuple[_Module, ast.AST]]] = {}
+        """Methods by name that nothing has asked for so far."""
+        self._replaced: dict[str, dict[str, tuple[str, str]]] = {}
+        """What modules use of their own that the loader has something else for."""
+        self._methods: set[int] = set()
+        """Those that were: ids of their nodes."""
+        for name, module in _PUBLIC.items():
+            self._take(module, name)
+
+    def _take(self, module: str, name: str) -> None:
+        if (module, name) in _INSTEAD:
+            self._replaced.setdefault(module, {})[name] = _INSTEAD[module, name]
+            module, name = _INSTEAD[module, name]
+        found = self._modules.get(module) or self._modules.setdefault(module, _Module(module))
+        index = found.by_name.get(name)
+        if index is None or index in found.taken:
+            return
+        found.taken.add(index)
+        self._use(found, found.statements[index])
+
+    def _use(self, module: _Module, node: ast.AST) -> None:
+        """Take all that a node uses; of a class, methods only if something has their names."""
+        if isinstance(node, ast.ClassDef):
+            for child in (*node.bases, *node.decorator_list, *node.body):
+                is_own = isinstance(child, ast.FunctionDef) and not child.name.startswith("__")
+                if is_own and node.name not in _WHOLE and child.name not in self._attributes:  # type: ignore[union-attr]
+                    self._waiting.setdefault(child.name, []).append((module, child))  # type: ignore[union-attr]
+                    continue
+                self._methods.add(id(child))
+                self._use(module, child)
+            return
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name):
+                self._take(module.name, child.id)
+            elif isinstance(child, ast.Attribute):
+                self._ask(child.attr)
+            elif isinstance(child, ast.ImportFrom):
+                for alias in child.names:
+                    home = _home(child.module or "", alias.name)
+                    if home is not None and not _is_left_out(home[0]):
+                        self._take(*home)
+
+    def _ask(self, name: str) -> None:
+        self._attributes.add(name)
+        for module, node in self._waiting.pop(name, ()):
+            self._methods.add(id(node))
+            self._use(module, node)
+
+    def texts(self) -> Iterator[str]:
+        """Yield the text of each module's function."""
+        for name, module in sorted(self._modules.items()):
+            nodes = [module.statements[index] for index in sorted(module.taken)]
+            if nodes:
+                own = [f"{old} = {_look_up(*new)}" for old, new in self._replaced.get(name, {}).items()]
+                text = "\n".join((*own, self._written(name, nodes), "return locals()"))
+                yield f"def {_function(name)}():\n{_indented(text)}"
+
+    def _written(self, name: str, nodes: list[ast.stmt]) -> str:
+        for node in nodes:
+            if isinstance(node, ast.ClassDef):
+                methods = (ast.FunctionDef,)
+                node.body = [child for child in node.body if not isinstance(child, methods) or id(child) in self._methods]
+                node.body = node.body or [ast.Pass()]
+        used = {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
+        tree = _Imports(name, used).visit(ast.Module(nodes, []))
+        return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _is_left_out(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in _LEFT_OUT)
+
+
+class _Imports(ast.NodeTransformer):
+    """Makes look-ups in the functions of modules out of imports, and asks for the light modules in the text in front."""
+
+    def __init__(self, module: str, used: set[str]) -> None:
+        self._module = module
+        self._used = used
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | None:  # noqa: N802 - the base's name
+        names = [alias for alias in node.names if (alias.name, "") not in _LIGHT]
+        return ast.Import(names) if names else None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.AST] | None:  # noqa: N802 - as above
+        found: list[ast.AST] = []
+        for alias in node.names:
+            if alias.name not in self._used and alias.asname not in self._used:
+                continue
+            home = _home(node.module or "", alias.name)
+            if home is None:
+                light = _LIGHT.get((node.module or "", alias.name))
+                text = f"{alias.name} = {light}" if light else f"from {node.module} import {ast.unparse(alias)}"
+            elif _is_left_out(home[0]):
+                text = f"raise ImportError({_absent(home[1])!r})"
+            elif home[0] == self._module:
+                continue
+            else:
+                text = f"{alias.name} = {_look_up(*home)}"
+            found += ast.parse(text).body
+        return found
+
+
+def _look_up(module: str, name: str) -> str:
+    return f"_use({_function(module)})[{name!r}]"
+
+
+def _absent(name: str) -> str:
+    return f"{name} needs more than this loader: pip install 'hatch-cuda-kernels[jit]'"
+
+
+def _indented(text: str) -> str:
+    """Return text one level deeper, literals of several lines as they are."""
+    inside: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None:
+            inside.update(range(node.lineno + 1, node.end_lineno + 1))
+    lines: Iterable[tuple[int, str]] = enumerate(text.split("\n"), 1)
+    return "\n".join(line if number in inside or not line else f"    {line}" for number, line in lines)

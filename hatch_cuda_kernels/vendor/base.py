@@ -1,0 +1,155 @@
+"""What the loader to vendor begins with: light substitutes for modules that take milliseconds to import.
+
+The modules of the package that follow find these names in the place of ``typing``, ``pathlib``, ``re`` and ``json``.
+"""
+
+from __future__ import annotations
+
+import os
+from operator import itemgetter
+from threading import RLock
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_MADE: dict[Any, dict[str, Any]] = {}
+_LOCK = RLock()
+
+
+def _use(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the names of a module, whose text runs when it is first used."""
+    found = _MADE.get(make)
+    if found is None:
+        with _LOCK:
+            found = _MADE.get(make)
+            if found is None:
+                found = _MADE[make] = make()
+                for name, value in found.items():
+                    if isinstance(value, type) and "<locals>" in value.__qualname__:
+                        value.__qualname__ = name  # so that errors can be pickled
+    return found
+
+
+class LightTuple(tuple[Any, ...]):
+    """A tuple with the names in ``_fields``, as ``typing.NamedTuple`` makes them in 0.2 ms a class."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+    _field_defaults: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+    def __init_subclass__(cls) -> None:
+        for index, name in enumerate(cls.__dict__.get("_fields", ())):
+            setattr(cls, name, property(itemgetter(index)))
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        """Return the tuple. Raises TypeError for a field that is missing or that there is not."""
+        rest = cls._fields[len(args) :]
+        if rest:
+            known = {**cls._field_defaults, **named}
+            args = (*args, *(known[name] for name in rest if name in known))
+        if len(args) != len(cls._fields) or not named.keys() <= {*rest}:
+            raise TypeError(f"{cls.__name__} takes {', '.join(cls._fields)}")
+        return super().__new__(cls, args)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def _replace(self, **named: Any) -> Any:
+        return type(self)(**{**self._asdict(), **named})
+
+
+class LightPath(str):
+    """A path, as far as a store needs one."""
+
+    __slots__ = ()
+
+    def __new__(cls, *parts: str) -> LightPath:
+        """Return the path of these parts."""
+        return super().__new__(cls, os.path.join(*parts))  # noqa: PTH118 - that is what this is for
+
+    def __truediv__(self, other: str) -> LightPath:
+        return LightPath(self, other)
+
+    def open(self, mode: str) -> IO[Any]:
+        """Open the file."""
+        return open(self, mode)  # noqa: PTH123 - as above
+
+    def read_bytes(self) -> bytes:
+        """Return the file's bytes."""
+        with open(self, "rb") as file:  # noqa: PTH123 - as above
+            return file.read()
+
+    def is_file(self) -> bool:
+        """Return whether there is such a file."""
+        return os.path.isfile(self)  # noqa: PTH113 - as above
+
+    def glob(self, pattern: str) -> Iterator[Any]:
+        """Return the files that a pattern names; only messages ask for that."""
+        from pathlib import Path
+
+        return Path(self).glob(pattern)
+
+
+class _Pattern:
+    """A regular expression that is compiled when it is first asked for something."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __getattr__(self, name: str) -> Any:
+        import re as real
+
+        return getattr(real.compile(self._text), name)
+
+
+class _Re:
+    """``re``, imported when a regular expression is used."""
+
+    compile = _Pattern
+
+    def __getattr__(self, name: str) -> Any:
+        import re as real
+
+        return getattr(real, name)
+
+
+class _Scanned:
+    """How ``json`` reads by default."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+class _Json:
+    """As much of ``json`` as reading takes, without its import of ``re``."""
+
+    @staticmethod
+    def loads(data: bytes) -> Any:
+        """Return what UTF-8 text says. Raises ValueError if it is no JSON, RecursionError if it nests too deep."""
+        try:
+            from _json import make_scanner
+
+            scan = make_scanner(_Scanned)
+        except (ImportError, AttributeError):  # another Python
+            import json as real
+
+            return real.loads(data.decode())
+        text = data.decode().strip(" \t\n\r")
+        try:
+            value, end = scan(text, 0)
+        except StopIteration:
+            end = -1
+        if end != len(text):
+            raise ValueError("not JSON")
+        return value
+
+
+re, json = _Re(), _Json()
