@@ -6,7 +6,6 @@ compiler targets"; the PTX ISA release notes for the table of versions.
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
 
@@ -28,8 +27,6 @@ def release_of(build: str) -> tuple[int, int]:
     """Return the release of a build: ``(13, 0)`` for ``13.0.88``. Raises ValueError for what has no two numbers."""
     return parse_version(".".join(build.split(".")[:2]))
 
-
-_PATTERN: Final = re.compile(r"(sm|compute)_([1-9][0-9]*)([0-9])([af]?)")
 
 #: Integrated (Tegra) parts. Their CUBINs are not covered by the minor-version rule in either direction.
 _TEGRA: Final = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
@@ -58,6 +55,8 @@ class ComputeCapability(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> ComputeCapability:
         """Read ``"9.0"``. Raises ValueError for anything else."""
+        import re  # not on the way to a kernel
+
         match = re.fullmatch(r"([1-9][0-9]*)\.([0-9])", text)
         if match is None:
             message = f"not a compute capability: {text!r} (write it like '9.0')"
@@ -82,11 +81,14 @@ class SmArch(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> SmArch:
         """Read ``sm_90``, ``sm_90a``, ``compute_100f``. Raises ValueError for anything else."""
-        match = _PATTERN.fullmatch(text)
-        if match is None:
+        kind, _, rest = text.partition("_")
+        number = rest[:-1] if rest.endswith(("a", "f")) else rest
+        # Without a regular expression: to import re takes longer than all else on the way to a kernel.
+        is_number = number.isascii() and number.isdigit() and len(number) > 1 and number[0] != "0"
+        if not is_number or kind not in {"sm", "compute"}:
             message = f"unknown architecture {text!r}"
             raise ValueError(message)
-        return cls(int(match[2]), int(match[3]), match[4], match[1] == "compute")
+        return cls(int(number[:-1]), int(number[-1]), rest[len(number) :], kind == "compute")
 
     @classmethod
     def of_device(cls, capability: tuple[int, int], suffix: str = "") -> SmArch:

@@ -55,8 +55,9 @@ _TORCHS: Final = {
     "c10::Float8_e5m2": "float8_e5m2",
 }
 _COMPLEX_OF: Final = {"float32": "complex64", "float64": "complex128"}
-_STRUCT: Final = re.compile(r"b8\[([0-9]{1,5})\]:([1-9][0-9]{0,3})")
-_BITS: Final = re.compile(r"[a-z]+([0-9]+)")
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+#: Digits of a struct's size and of its alignment.
+_MOST_DIGITS: Final = 5, 4
 
 
 class Parameter(NamedTuple):
@@ -149,11 +150,17 @@ def _agrees(kind: str, text: str) -> bool:
 
 
 def _layout(kind: str) -> tuple[int, int]:
-    struct, scalar = _STRUCT.fullmatch(kind), _BITS.fullmatch(kind)
-    if struct is not None:
-        return int(struct[1]), int(struct[2])
-    size = 8 if kind == "ptr" else int(scalar[1]) // 8 if scalar is not None else 0
+    if kind.startswith("b8["):
+        words = kind[3:].split("]:")
+        sound = len(words) == 2 and all(map(_is_number, words, _MOST_DIGITS)) and words[1][0] != "0"
+        return (int(words[0]), int(words[1])) if sound else (0, 0)
+    bits = kind.lstrip(_LETTERS)
+    size = 8 if kind == "ptr" else int(bits) // 8 if bits != kind and _is_number(bits, len(bits)) else 0
     return size, size
+
+
+def _is_number(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= most
 
 
 def _dtypes(element: str) -> tuple[str, ...]:
@@ -172,6 +179,8 @@ def _dtypes(element: str) -> tuple[str, ...]:
 
 def lanes_of(text: str) -> tuple[str, int]:
     """Return the dtype and the count of the numbers in a vector or complex type."""
+    if text in _SCALARS or not text:
+        return "", 0
     vector, number = _VECTOR.fullmatch(text), _COMPLEX.fullmatch(text)
     if number is not None:
         return _SCALARS[number[1]][1], 2

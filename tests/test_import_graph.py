@@ -60,6 +60,7 @@ RUN = (
 )
 #: Above both.
 TOP = (
+    {"vendor": "writes the loader that a library ships, of the text of modules above"},
     {"doctor": "asks every part whether it would work"},
     {"cli": "has a command for each part"},
     {"__init__.py": "exports the public names"},
@@ -71,7 +72,7 @@ FILES = {"hooks.py": "plugin", "__main__.py": "cli"}
 DOORS = {
     "cache", "cli", "compiler", "compiler/binary", "compiler/toolchain", "cpp", "doctor", "execution_space", "includes",
     "libraries", "manifest", "operators", "operators/cupy", "operators/jax", "operators/torch", "plan", "plugin",
-    "pool", "port", "report", "runtime", "runtime/ladder", "runtime/launch", "scaffold", "store", "verify",
+    "pool", "port", "report", "runtime", "runtime/ladder", "runtime/launch", "scaffold", "store", "vendor", "verify",
 }  # fmt: skip
 
 #: The cycles of modules that stay, and why.

@@ -33,7 +33,7 @@ __all__ = ["main", "make_parser"]
 
 #: Commands in the groups and the order of the help. Each is the module of its name, whose docstring is the help.
 _GROUPS = {
-    "begin": ("init", "port"),
+    "begin": ("init", "port", "vendor"),
     "build": ("check", "build"),
     "look into a wheel": ("inspect", "explain", "verify", "report"),
     "what was compiled at run time": ("cache", "promote"),

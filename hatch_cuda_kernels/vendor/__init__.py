@@ -6,4 +6,4 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.vendor.assemble import *
 
-__getattr__ = lazy(__name__, {"assemble": "is_current loader_text"})
+__getattr__ = lazy(__name__, {"assemble": "loader_text why_old"})

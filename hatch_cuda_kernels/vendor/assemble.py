@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _PACKAGE: Final = "hatch_cuda_kernels"
 _ROOT: Final = Path(__file__).parents[1]
 _LOADER: Final = "vendor.loader"
+_BASE: Final = "vendor.base"
 _WITHOUT: Final = "vendor.without_compiler"
 #: What users of the file import: the module that has it.
 _PUBLIC: Final = {
@@ -42,7 +43,6 @@ _INSTEAD: Final = {
     ("includes", "PackageRecord"): (_WITHOUT, "PackageName"),
     ("runtime.launch.accelerator", "find_accelerator"): (_WITHOUT, "do_nothing"),
     ("runtime.launch.accelerator", "learn"): (_WITHOUT, "do_nothing"),
-    ("early", "join_driver"): (_WITHOUT, "do_nothing"),
     ("cuda.bindings", "driver"): ("vendor.bindings", "driver"),
 }
 #: Modules of which nothing is taken: a loader without a compiler has no use for them.
@@ -52,7 +52,7 @@ _LEFT_OUT: Final = ("cache", "compiler", "cpp", "execution_space", "includes", "
 _LIGHT: Final = {("typing", "NamedTuple"): "LightTuple", ("pathlib", "Path"): "LightPath", ("re", ""): "re",
                  ("json", ""): "json"}  # fmt: skip
 #: Of these classes, all methods are for users.
-_WHOLE: Final = {"PrebuiltStore", "Kernel", "GlobalVariable", "Explanation", "Candidate", "Image", "LightTuple"}
+_WHOLE: Final = {"PrebuiltStore", "Kernel", "GlobalVariable", "Explanation", "Candidate", "Image", "CtypesDriver"}
 
 _HEADER: Final = '''\
 """Loads the kernels of a store that hatch-cuda-kernels built. It needs the standard library and NVIDIA's driver.
@@ -61,14 +61,16 @@ _HEADER: Final = '''\
     kernel = open_store().get_kernel("saxpy")
     kernel[grid, block](y, x, n, 2.0)
 
-Written by hatch-cuda-kernels {version}: do not edit it. `hatch-cuda-kernels vendor --check FILE` says whether it is old.
+Written by hatch-cuda-kernels {version}: do not edit it. `hatch-cuda-kernels vendor --check` says
+whether it is old.
 """
 # ruff: noqa
 # mypy: ignore-errors
 # fmt: off
 
 __version__ = "{version}"
-STORE_SCHEMA = {schema}
+STORE_SCHEMA = "{schema}"
+SOURCES_SHA256 = "{sources}"
 TEXT_SHA256 = "{digest}"
 '''
 _FOOTER: Final = '''
@@ -90,43 +92,52 @@ def __getattr__(name):
 
 @cache
 def loader_text() -> str:
-    """Return the text of the loader. The same package gives the same text."""
-    base = ast.unparse(_Plain().visit(_copy(_tree("vendor.base"))))
-    modules = "\n\n\n".join(_Choice().texts())
-    footer = _FOOTER.format(
-        loader=_function(_LOADER), public={name: _function(module) for name, module in _PUBLIC.items()}
-    )
+    """Return the text of the loader. The same package and Python give the same text."""
+    choice = _Reached()
+    base = ast.unparse(_Plain().visit(_copy(_tree(_BASE))))
+    public = {name: _function(module) for name, module in _PUBLIC.items()}
+    footer = _FOOTER.format(loader=_function(_LOADER), public=public)
+    modules = "\n\n\n".join(choice.texts())
     body = f"\n{base}\n\n\n{modules}\n{footer}"
-    digest = sha256(body.encode()).hexdigest()
-    return _HEADER.format(version=__version__, schema=INDEX_SCHEMA, digest=digest) + body
+    facts = {"version": __version__, "schema": INDEX_SCHEMA, "sources": choice.digest()}
+    return _HEADER.format(digest=sha256(body.encode()).hexdigest(), **facts) + body
 
 
-def is_current(text: str) -> str | None:
-    """Return why a loader's text is not this package's, None if it is. Raises InputError for any other text."""
-    found = {name: re.search(rf'^{name} = "?([^"\n]*)"?$', text, re.MULTILINE) for name in _FACTS}
-    version, schema, digest = (None if match is None else match[1] for match in found.values())
-    if version is None or schema is None or digest is None:
+def why_old(text: str) -> str | None:
+    """Return why a loader's text is not what this package writes, None if it is. Raises InputError for another text.
+
+    Python's releases write the same code with other spaces and quotes, so the digest of what it was made of counts.
+    """
+    found = {name: re.search(rf'^{name} = "([^"\n]*)"$', text, re.MULTILINE) for name in _FACTS}
+    facts = {name: match[1] for name, match in found.items() if match is not None}
+    if len(facts) < len(_FACTS):
         raise InputError("this is no loader that hatch-cuda-kernels vendor wrote")
-    if text == loader_text():
-        return None
-    _, _, rest = text.partition(f'TEXT_SHA256 = "{digest}"\n')
-    if sha256(rest.encode()).hexdigest() != digest:
+    _, _, body = text.partition(f'TEXT_SHA256 = "{facts["TEXT_SHA256"]}"\n')
+    if sha256(body.encode()).hexdigest() != facts["TEXT_SHA256"]:
         return "it was edited after it was written"
-    return f"it is of version {version} (store schema {schema}), this is {__version__} ({INDEX_SCHEMA})"
+    current = {"__version__": __version__, "STORE_SCHEMA": str(INDEX_SCHEMA), "SOURCES_SHA256": _Reached().digest()}
+    if current == {name: facts[name] for name in current}:
+        return None
+    written = f"version {facts['__version__']} (store schema {facts['STORE_SCHEMA']})"
+    return f"it was written by {written}, this is version {__version__} (store schema {INDEX_SCHEMA})"
 
 
-_FACTS: Final = ("__version__", "STORE_SCHEMA", "TEXT_SHA256")
+_FACTS: Final = ("__version__", "STORE_SCHEMA", "SOURCES_SHA256", "TEXT_SHA256")
 
 
 def _function(module: str) -> str:
     return f"_{module.replace('.', '_')}"
 
 
-@cache
-def _tree(module: str) -> ast.Module:
+def _source(module: str) -> str:
     path = _ROOT.joinpath(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return ast.parse(file.read_text(encoding="utf-8"))
+    return file.read_text(encoding="utf-8")
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(_source(module))
 
 
 @cache
@@ -149,14 +160,14 @@ def _home(module: str, name: str) -> tuple[str, str] | None:
 class _Plain(ast.NodeTransformer):
     """Leaves out what only type checkers read, and makes named tuples of what annotations describe."""
 
-    def visit_Module(self, node: ast.Module) -> ast.AST:  # noqa: N802 - the base's name
+    def visit_Module(self, node: ast.Module) -> ast.AST:
         node.body = node.body[1:]
         return self.generic_visit(node)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:  # noqa: N802 - the base's name
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         return None if node.module in {"__future__", "typing"} else node
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:  # noqa: N802 - the base's name
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
         if getattr(node.test, "id", "") == "TYPE_CHECKING":
             return [self.visit(child) for child in node.orelse]
         return self.generic_visit(node)
@@ -165,37 +176,38 @@ class _Plain(ast.NodeTransformer):
         node.annotation = None
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - the base's name
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
         return self._shortened(node)
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:  # noqa: N802 - the base's name
-        """Return a call of format: Python 3.11 reads no quotes inside quotes, which ``unparse`` of later ones writes."""
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        """Return a call of format: later Pythons write quotes inside quotes here, which Python 3.11 does not read."""
         self.generic_visit(node)
         text, values = _format_of(node)
         called = ast.Attribute(ast.Constant(text), "format", ast.Load())
         return ast.copy_location(ast.Call(called, values, []), node)
 
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:  # noqa: N802 - the base's name
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         node.value = self.visit(node.value)  # its format is part of the text
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:  # noqa: N802 - the base's name
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
         return node.value and self.generic_visit(ast.Assign([node.target], node.value, lineno=node.lineno))
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802 - the base's name
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
         bases = [base for base in bases if getattr(base, "id", "") != "Generic"]
         body = [child for index, child in enumerate(node.body) if index == 0 or not _is_text(child)]
         is_data = any("dataclass" in ast.unparse(mark) for mark in node.decorator_list)
         if is_data or any(getattr(base, "id", "") == "NamedTuple" for base in bases):
             bases = [ast.Name("LightTuple")]
-            fields = {child.target.id: child.value for child in body if isinstance(child, ast.AnnAssign)}  # type: ignore[union-attr]
-            defaults = {name: value for name, value in fields.items() if value}
-            texts = (f"__slots__ = (); _fields = {tuple(fields)!r}",
-                     f"_field_defaults = {{{', '.join(f'{name!r}: {ast.unparse(value)}' for name, value in defaults.items())}}}")  # fmt: skip
-            made = [line for text in texts for line in ast.parse(text).body]
-            body = [*body[:1], *made, *(child for child in body[1:] if not isinstance(child, ast.AnnAssign))]
+            fields = [child for child in body if isinstance(child, ast.AnnAssign)]
+            names = tuple(ast.unparse(field.target) for field in fields)
+            defaults = [f"{ast.unparse(field.target)!r}: {ast.unparse(field.value)}" for field in fields if field.value]
+            text = f"__slots__ = ()\n_fields = {names!r}\n_field_defaults = {{{', '.join(defaults)}}}"
+            said = 1 if _is_text(body[0]) else 0
+            rest = [child for child in body[said:] if child not in fields]
+            body = [*body[:said], *ast.parse(text).body, *rest]
         node.bases, node.body, node.decorator_list = bases, body, [] if is_data else node.decorator_list
         return self._shortened(node)
 
@@ -228,7 +240,7 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-class _Module:
+class _ModuleText:
     """What one module defines: statements by the names that they define."""
 
     def __init__(self, name: str) -> None:
@@ -256,13 +268,13 @@ def _defined(node: ast.stmt) -> Iterator[str]:
             yield child.id
 
 
-class _Choice:
+class _Reached:
     """What the loader can reach, found from what its users call."""
 
     def __init__(self) -> None:
-        self._modules: dict[str, _Module] = {}
+        self._modules: dict[str, _ModuleText] = {}
         self._attributes: set[str] = set()
-        self._waiting: dict[str, list[tuple[_Module, ast.AST]]] = {}
+        self._waiting: dict[str, list[tuple[_ModuleText, ast.AST]]] = {}
         """Methods by name that nothing has asked for so far."""
         self._replaced: dict[str, dict[str, tuple[str, str]]] = {}
         """What modules use of their own that the loader has something else for."""
@@ -271,24 +283,34 @@ class _Choice:
         for name, module in _PUBLIC.items():
             self._take(module, name)
 
+    def digest(self) -> str:
+        """Return the digest of the modules that the loader is made of, and of this one."""
+        texts = [_source(name) for name in sorted({*self._modules, _BASE, "vendor.assemble"})]
+        return sha256("\n".join(texts).encode()).hexdigest()
+
     def _take(self, module: str, name: str) -> None:
         if (module, name) in _INSTEAD:
             self._replaced.setdefault(module, {})[name] = _INSTEAD[module, name]
             module, name = _INSTEAD[module, name]
-        found = self._modules.get(module) or self._modules.setdefault(module, _Module(module))
-        index = found.by_name.get(name)
-        if index is None or index in found.taken:
-            return
-        found.taken.add(index)
-        self._use(found, found.statements[index])
+        found = self._modules.get(module)
+        if found is None:
+            found = self._modules[module] = _ModuleText(module)
+            wanted = [index for index, node in enumerate(found.statements) if not any(_defined(node))]
+        else:
+            wanted = []
+        if name in found.by_name:
+            wanted.append(found.by_name[name])
+        for index in {*wanted} - found.taken:
+            found.taken.add(index)
+            self._use(found, found.statements[index])
 
-    def _use(self, module: _Module, node: ast.AST) -> None:
+    def _use(self, module: _ModuleText, node: ast.AST) -> None:
         """Take all that a node uses; of a class, methods only if something has their names."""
         if isinstance(node, ast.ClassDef):
             for child in (*node.bases, *node.decorator_list, *node.body):
-                is_own = isinstance(child, ast.FunctionDef) and not child.name.startswith("__")
-                if is_own and node.name not in _WHOLE and child.name not in self._attributes:  # type: ignore[union-attr]
-                    self._waiting.setdefault(child.name, []).append((module, child))  # type: ignore[union-attr]
+                name = child.name if isinstance(child, ast.FunctionDef) and node.name not in _WHOLE else "__"
+                if not name.startswith("__") and name not in self._attributes:
+                    self._waiting.setdefault(name, []).append((module, child))
                     continue
                 self._methods.add(id(child))
                 self._use(module, child)
@@ -323,7 +345,9 @@ class _Choice:
         for node in nodes:
             if isinstance(node, ast.ClassDef):
                 methods = (ast.FunctionDef,)
-                node.body = [child for child in node.body if not isinstance(child, methods) or id(child) in self._methods]
+                node.body = [
+                    child for child in node.body if not isinstance(child, methods) or id(child) in self._methods
+                ]
                 node.body = node.body or [ast.Pass()]
         used = {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
         tree = _Imports(name, used).visit(ast.Module(nodes, []))
@@ -335,17 +359,17 @@ def _is_left_out(module: str) -> bool:
 
 
 class _Imports(ast.NodeTransformer):
-    """Makes look-ups in the functions of modules out of imports, and asks for the light modules in the text in front."""
+    """Makes look-ups in the functions of modules out of imports; of some modules, the text in front has light ones."""
 
     def __init__(self, module: str, used: set[str]) -> None:
         self._module = module
         self._used = used
 
-    def visit_Import(self, node: ast.Import) -> ast.AST | None:  # noqa: N802 - the base's name
+    def visit_Import(self, node: ast.Import) -> ast.AST | None:
         names = [alias for alias in node.names if (alias.name, "") not in _LIGHT]
         return ast.Import(names) if names else None
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.AST] | None:  # noqa: N802 - as above
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.AST] | None:
         found: list[ast.AST] = []
         for alias in node.names:
             if alias.name not in self._used and alias.asname not in self._used:
@@ -355,7 +379,7 @@ class _Imports(ast.NodeTransformer):
                 light = _LIGHT.get((node.module or "", alias.name))
                 text = f"{alias.name} = {light}" if light else f"from {node.module} import {ast.unparse(alias)}"
             elif _is_left_out(home[0]):
-                text = f"raise ImportError({_absent(home[1])!r})"
+                text = f"{alias.name} = _absent({home[1]!r})"
             elif home[0] == self._module:
                 continue
             else:
@@ -366,10 +390,6 @@ class _Imports(ast.NodeTransformer):
 
 def _look_up(module: str, name: str) -> str:
     return f"_use({_function(module)})[{name!r}]"
-
-
-def _absent(name: str) -> str:
-    return f"{name} needs more than this loader: pip install 'hatch-cuda-kernels[jit]'"
 
 
 def _indented(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from operator import itemgetter
 from threading import RLock
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +29,11 @@ def _use(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
                     if isinstance(value, type) and "<locals>" in value.__qualname__:
                         value.__qualname__ = name  # so that errors can be pickled
     return found
+
+
+def _absent(what: str) -> NoReturn:
+    """Refuse what needs a module that is left out."""
+    raise ImportError(f"{what} needs more than this loader: pip install 'hatch-cuda-kernels[jit]'")
 
 
 class LightTuple(tuple[Any, ...]):
@@ -70,7 +75,7 @@ class LightPath(str):
 
     __slots__ = ()
 
-    def __new__(cls, *parts: str) -> LightPath:
+    def __new__(cls, *parts: str) -> Self:
         """Return the path of these parts."""
         return super().__new__(cls, os.path.join(*parts))  # noqa: PTH118 - that is what this is for
 
@@ -97,7 +102,7 @@ class LightPath(str):
         return Path(self).glob(pattern)
 
 
-class _Pattern:
+class _LazyPattern:
     """A regular expression that is compiled when it is first asked for something."""
 
     def __init__(self, text: str) -> None:
@@ -112,7 +117,7 @@ class _Pattern:
 class _Re:
     """``re``, imported when a regular expression is used."""
 
-    compile = _Pattern
+    compile = _LazyPattern
 
     def __getattr__(self, name: str) -> Any:
         import re as real
@@ -137,7 +142,7 @@ class _Json:
         try:
             from _json import make_scanner
 
-            scan = make_scanner(_Scanned)
+            scan = make_scanner(_Scanned)  # type: ignore[arg-type]  # it asks for these attributes
         except (ImportError, AttributeError):  # another Python
             import json as real
 

@@ -77,7 +77,7 @@ class _LaunchConfig:
         return ctypes.addressof(self._memory)
 
 
-class _Numbers:
+class _Enumeration:
     """An enumeration of cuda.h."""
 
     def __getattr__(self, name: str) -> int:
@@ -98,7 +98,7 @@ class CtypesDriver:
     CUcontext = CUdevice = CUstream = int
     CUlaunchConfig = _LaunchConfig
     CUdevice_attribute = CUfunction_attribute = CUlaunchAttributeID = CUpointer_attribute = CUstreamCaptureMode = (
-        _Numbers()
+        _Enumeration()
     )
 
     def __getattr__(self, name: str) -> Any:
@@ -156,9 +156,10 @@ def _function(call: Any, codes: list[str]) -> Callable[..., tuple[Any, ...]]:
         return (_SUCCESS if status == 0 else Status(status),)
 
     def giving(*args: Any) -> tuple[Any, ...]:
-        given, made = [*args], []
+        given: list[Any] = [*args]
+        made: list[Any] = []
         for index, kind in gives:
-            value = kind(given.pop(index)) if codes[index][0] == "=" else kind()
+            value: Any = kind(given.pop(index)) if codes[index][0] == "=" else kind()
             given.insert(index, value)
             made.append(value)
         status = call(*given)

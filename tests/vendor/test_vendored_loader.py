@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import json
+import pickle
 import subprocess
+import symtable
 import sys
 from enum import IntEnum
 from hashlib import sha256
@@ -14,7 +17,8 @@ import pytest
 from fake_driver import FakeDriver
 from shared import make_once
 
-from hatch_cuda_kernels.vendor import is_current, loader_text
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.vendor import loader_text, why_old
 
 HERE = Path(__file__).parents[1] / "conformance"
 CASES = [case for case in json.loads((HERE / "cases.json").read_text())["cases"] if not case["ask"]["compiler"]]
@@ -113,3 +117,121 @@ def test_the_vendored_loader_answers_as_specified(case):
     look_up = driver.cuLibraryGetGlobal
     driver.cuLibraryGetGlobal = lambda library, name: driver.variables.append(name.decode()) or look_up(library, name)
     assert answer(new_loader(driver), driver, ask) == case["answer"]
+
+
+def compile_driver(folder):
+    """Compile the driver in C, in the folder."""
+    source = Path(__file__).with_name("driver.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source], check=True)
+    return folder
+
+
+def write_library(folder):
+    """Write a package's folder with the loader and a small store, whose best image the driver refuses."""
+    store = folder / "_kernels"
+    (store / "m").mkdir(parents=True)
+    lines = [
+        "&d_bias\tm\td_bias\t\td_bias\n",
+        "saxpy\tm\tsaxpy\tptr,ptr,u32,f32\tsaxpy\tfloat*;const float*;int;float\ty,x,n,a\n",
+    ]
+    (store / "kernels.tsv").write_text("".join(lines))
+    images = []
+    for arch, data in (("sm_90", b"refuse"), ("compute_80", b"// PTX\n")):
+        kind = "cubin" if arch.startswith("sm") else "ptx"
+        (store / "m" / f"m.{arch}.{kind}").write_bytes(data)
+        image = {"file": f"m.{arch}.{kind}", "kind": kind, "arch": arch, "sha256": sha256(data).hexdigest()}
+        images.append(image | {"bytes": len(data), "ptx_isa": "8.0", "registers": None, "spills": None})
+    plain = {"files": {}, "outside": [], "headers": [], "options": {}, "globals": ["d_bias"], "patterns": []}
+    plain |= {"schema": 2, "module": "m", "source": "m.cu", "source_sha256": "0", "toolchain": {}, "images": images}
+    (store / "m" / "index.json").write_text(json.dumps(plain))
+    details = {"schema": 1, "names": ["saxpy"], "resources": {}}
+    (store / "m" / "details.json").write_text(json.dumps(details))
+    (folder / "_kernels_loader.py").write_text(TEXT)
+
+
+@pytest.fixture
+def outcome(tmp_path, tmp_path_factory):
+    """Return what came of a program that has nothing but the loader, a store and a driver."""
+    write_library(tmp_path)
+    libraries = make_once(tmp_path_factory, "driver", compile_driver)
+    command = [sys.executable, "-I", "-S", Path(__file__).with_name("program.py"), tmp_path]
+    ran = subprocess.run(command, env={"LD_LIBRARY_PATH": str(libraries)}, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.slow
+def test_a_library_without_dependencies_launches(outcome):
+    """By ctypes alone: the next image where the driver refuses one, checked arguments, variables, a reset context."""
+    assert outcome["image"] == "compute_80"
+    assert outcome["sizes"] == [20, 1, 1, 128, 2, 1, 0]
+    assert outcome["passed"] == [4096, 8192, -5, 2.5]
+    assert outcome["stream"] == 99
+    assert "argument 0 (y) of saxpy is float*, got" in outcome["mismatch"]
+    assert "argument 2 (n) of saxpy is int" in outcome["range"]
+    assert outcome["refused"].startswith("DriverError: launching saxpy failed with CUDA_ERROR_INVALID_VALUE (1)")
+    assert "did you mean 'saxpy'?" in outcome["absent"]
+    assert outcome["variable"] == [1, 2, 3, 4]
+    assert outcome["after reset"] == [True, 4]
+
+
+@pytest.mark.slow
+def test_every_refusal_has_its_reason(outcome):
+    """What was considered is listed with why not, and where only a compile helps the extra is named."""
+    refused = "refused  prebuilt sm_90 cubin: refused by the driver: CUDA_ERROR_NO_BINARY_FOR_GPU (209)"
+    assert refused in outcome["explained"]
+    assert "-> accepted prebuilt compute_80 ptx" in outcome["explained"]
+    assert "jitted sm_75 cubin: this loader has no cache and compiles nothing" in outcome["no image"]
+    assert "pip install 'hatch-cuda-kernels[jit]'" in outcome["no image"]
+
+
+@pytest.mark.slow
+def test_the_way_to_a_launch_imports_nothing_heavy(outcome):
+    """No module that takes a millisecond to import is loaded, so a cold start is as one of bare ctypes."""
+    heavy = {"re", "json", "typing", "pathlib", "dataclasses", "inspect", "hashlib", "enum", "numpy", "cuda", "ast"}
+    assert heavy.isdisjoint(name.partition(".")[0] for name in outcome["modules"])
+    assert not [name for name in outcome["modules"] if name.startswith("hatch_cuda_kernels")]
+
+
+def test_a_loader_is_checked(tmp_path, capsys, monkeypatch):
+    """``--check`` says whether a loader is what this version writes, was edited, or is of another version."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["vendor", "--out", "loader.py"]) == 0
+    assert main(["vendor", "--check", "loader.py"]) == 0
+    path = tmp_path / "loader.py"
+    text = path.read_text()
+    path.write_text(text.replace('\n__version__ = "', '\n__version__ = "0.0.1+'))
+    assert main(["vendor", "--check", "loader.py", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["old"].startswith("it was written by version 0.0.1+")
+    path.write_text(f"{text}\n")
+    assert main(["vendor", "--check", "loader.py"]) == 1
+    assert "it was edited after it was written" in capsys.readouterr().out
+    path.write_text("import os\n")
+    assert main(["vendor", "--check", "loader.py"]) == 2
+    assert why_old(TEXT) is None
+
+
+def test_errors_can_be_pickled():
+    """An error travels to another process, as those of data loaders do."""
+    loader = new_loader()
+    sys.modules["vendored_loader"] = loader
+    try:
+        loader.NoImageError.__module__ = "vendored_loader"
+        error = pickle.loads(pickle.dumps(loader.NoImageError("k", "sm_90", ())))
+    finally:
+        del sys.modules["vendored_loader"]
+    assert "no image of kernel 'k' runs on sm_90" in str(error)
+
+
+def undefined(table, known):
+    """Return the names that a scope and those in it read from the module, and that it does not have."""
+    names = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
+    return (names - known).union(*(undefined(child, known) for child in table.get_children()))
+
+
+def test_no_name_is_missing():
+    """All that the text reads is in it: also what only rare calls come to."""
+    table = symtable.symtable(TEXT, "_kernels_loader.py", "exec")
+    known = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    known |= {*dir(builtins), "__file__"}
+    assert undefined(table, known) == set()
