@@ -34,6 +34,7 @@ def prepare(work: Path) -> None:
     from hatch_cuda_kernels.build import build_store
     from hatch_cuda_kernels.driver import compute_capability
     from hatch_cuda_kernels.manifest import load_manifest
+    from hatch_cuda_kernels.vendor import loader_text
 
     major, minor = compute_capability(0)
     arch = f"sm_{major}{minor}"
@@ -54,6 +55,7 @@ def prepare(work: Path) -> None:
     for kernel in SOURCES:
         image = open_store(work / "native" / "_kernels").find_image(kernel, arch=arch)
         (work / f"{kernel}.cubin").write_bytes(image.data)
+    (work / "_kernels_loader.py").write_text(loader_text())
     (work / "arch").write_text(arch)
     (work / "include").write_text("\n".join(toolkit_include()))
 
@@ -118,6 +120,19 @@ def ours(work: Path, kernel: str, store: str, **options: object) -> None:
 
     function[1, 128](int(driver.cuMemAlloc(SIZE)[1]))
     check(int(driver.cuCtxSynchronize()[0]))
+
+
+def vendored(work: Path, kernel: str) -> None:
+    import ctypes
+
+    sys.path.insert(0, str(work))
+    from _kernels_loader import open_store
+
+    function = open_store(work / "native" / "_kernels").get_kernel(kernel)
+    cuda, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    check(cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(SIZE)))
+    function[1, 128](memory.value)
+    check(cuda.cuCtxSynchronize())
 
 
 def ours_jit(work: Path, kernel: str) -> None:
@@ -233,6 +248,7 @@ VARIANTS = {
     "bare ctypes, CUBIN": bare_ctypes,
     "cuda.bindings, CUBIN": bindings,
     "ours: prebuilt CUBIN": lambda work, kernel: ours(work, kernel, "native"),
+    "ours: vendored loader, prebuilt CUBIN": vendored,
     "ours: prebuilt CUBIN of a pack": lambda work, kernel: ours(work, kernel, "packed"),
     "ours: warm disk cache": lambda work, kernel: ours(work, kernel, "unlisted"),
     "ours: prebuilt PTX, warm driver cache": lambda work, kernel: ours(work, kernel, "ptx"),

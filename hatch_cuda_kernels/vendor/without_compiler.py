@@ -21,10 +21,10 @@ _NEEDS_PACKAGE: Final = (
 
 
 def prebuilt_ladder(_: Request) -> tuple[Callable[[Request], Iterator[Candidate]], ...]:
-    """Return the rungs: CUBINs, PTX, and why nothing is compiled."""
-    from hatch_cuda_kernels.runtime.ladder import prebuilt_cubins, prebuilt_ptx  # which imports this
+    """Return the rungs: CUBINs, PTX, why nothing is compiled, and what may run though nobody promises it."""
+    from hatch_cuda_kernels.runtime.ladder import prebuilt_cubins, prebuilt_ptx, trials  # which imports this
 
-    return prebuilt_cubins, prebuilt_ptx, compiles_nothing
+    return prebuilt_cubins, prebuilt_ptx, compiles_nothing, trials
 
 
 def compiles_nothing(request: Request) -> Iterator[Candidate]:

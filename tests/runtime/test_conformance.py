@@ -6,41 +6,17 @@ import json
 import re
 import shutil
 import subprocess
-from enum import IntEnum
 from functools import cache
 from hashlib import sha256
 from itertools import product
-from pathlib import Path
 
 import pytest
+from conformance_cases import CASES, HERE, REASONS, Code, pair
 from doc_blocks import DOCS
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
 from hatch_cuda_kernels.names import _TOKENS, normalize_name
-
-HERE = Path(__file__).parents[1] / "conformance"
-CASES = json.loads((HERE / "cases.json").read_text())["cases"]
-#: What the specification calls a reason, by a piece of the sentence that users read.
-REASONS = {
-    "runs on no other device": "device",
-    "runs on no other family": "family",
-    "or higher": "capability",
-    "on another major": "major",
-    "on a lower minor": "minor",
-    "written as PTX ISA": "isa",
-    "the kernel is not in this image": "lacks",
-    "the source cannot be read": "stale",
-    "refused by the driver": "driver",
-    "cannot read the": "damaged",
-    "does not match the digest": "damaged",
-}
-Code = IntEnum("Code", {f"CUDA_ERROR_{code}": code for code in (200, 209, 218, 221, 222, 223, 500)})
-
-
-def pair(text):
-    """Return a version or a capability as numbers."""
-    return tuple(map(int, text.split(".")))
 
 
 def case_id(case):

@@ -8,36 +8,21 @@ import pickle
 import subprocess
 import symtable
 import sys
-from enum import IntEnum
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+import conformance_cases
 import pytest
+from conformance_cases import HERE, REASONS, Code, pair
 from fake_driver import FakeDriver
 from shared import make_once
 
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.vendor import loader_text, why_old
 
-HERE = Path(__file__).parents[1] / "conformance"
-CASES = [case for case in json.loads((HERE / "cases.json").read_text())["cases"] if not case["ask"]["compiler"]]
-#: What the specification calls a reason, by a piece of the sentence that users read.
-REASONS = {
-    "runs on no other device": "device",
-    "runs on no other family": "family",
-    "or higher": "capability",
-    "on another major": "major",
-    "on a lower minor": "minor",
-    "take exact CUBINs only": "integrated",
-    "written as PTX ISA": "isa",
-    "the kernel is not in this image": "lacks",
-    "the source cannot be read": "stale",
-    "refused by the driver": "driver",
-    "cannot read the": "damaged",
-    "does not match the digest": "damaged",
-}
-Code = IntEnum("Code", {f"CUDA_ERROR_{code}": code for code in (200, 209, 218, 221, 222, 223, 500)})
+#: Those that ask for no compile.
+CASES = [case for case in conformance_cases.CASES if not case["ask"]["compiler"]]
 TEXT = loader_text()
 COMPILED = compile(TEXT, "_kernels_loader.py", "exec")
 
@@ -50,11 +35,6 @@ def new_loader(driver=None):
     if driver is not None:
         module._MADE[module._vendor_bindings] = {"driver": driver}
     return module
-
-
-def pair(text):
-    """Return a version or a capability as numbers."""
-    return tuple(map(int, text.split(".")))
 
 
 def answer(loader, driver, ask):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "climb": "cached compile_ahead obtain prebuilt_cubins prebuilt_ptx",
+        "climb": "cached compile_ahead obtain prebuilt_cubins prebuilt_ptx trials",
         "compile_rungs": "jit_candidates LOGGER",
         "explanation": "explain Explanation",
         "request": "find_kernel find_variable make_request Request",
