@@ -37,6 +37,7 @@ BENCHMARKS: Final[dict[str, dict[str, Benchmark]]] = {
         "runtime": Benchmark("runtime.py", "GPU", "cold start, look-ups and launches beside other tools"),
         "first-compile": Benchmark("first_compile.py", "", "a first compile at run time, beside cuda.core's"),
         "lookup": Benchmark("lookup.py", "", "finding a kernel in stores of 10 and of 10,000 modules"),
+        "launch-tvm": Benchmark("launch_tvm.py", "GPU, g++", "a launch with nine tensors beside tvm-ffi's"),
         "launch-share": Benchmark("launch_share.py", "torch", "the host's share of a launch, on an imitated driver"),
         "kernel-speed": Benchmark("kernel_speed.py", "GPU", "how fast kernels run by the route that made them"),
         "operators-torch": Benchmark("operators_torch.py", "GPU", "what an operator of torch costs"),
