@@ -77,6 +77,8 @@ class Candidate(NamedTuple):
     get: Callable[[], Image] | None = None
     damage: Exception | None = None
     """The StoreError, if damaged sources alone keep it from being compiled."""
+    fix: str = ""
+    """What would have it accepted, if one command does."""
 
     def __str__(self) -> str:
         return f"{'accepted' if self.accepted else 'refused '} {self.origin} {self.arch} {self.kind}: {self.reason}"

@@ -217,11 +217,12 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
 
     def compile_now() -> Entry:
         """Compile, with more cut of the source as often as NVRTC asks for it: the same each time, so of one key."""
-        from hatch_cuda_kernels.compiler.toolchain import ask_ahead
+        from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain
 
         ask_ahead()
         from hatch_cuda_kernels.compiler import run_job  # loads NVRTC
 
+        job.check(load_toolchain())
         shown = sources
         while True:
             try:

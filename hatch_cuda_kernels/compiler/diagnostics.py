@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.compiler.attributes import advice_on_ignored
 from hatch_cuda_kernels.compiler.binary import bad_names, demangled, parse_log
 from hatch_cuda_kernels.compiler.finish import KEEP_AWAY, advice_on_target, undefined_faults
-from hatch_cuda_kernels.compiler.toolchain import PARTS, curand, known_numbers, part_files, pinned, pip_install
+from hatch_cuda_kernels.compiler.toolchain import curand, known_numbers, parts_of, pinned, pip_install
 from hatch_cuda_kernels.cpp import Expander, ExpansionError, MacroToken, SourceFile, lex_with_places, parse_definition
 from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.libraries import (
@@ -346,7 +346,7 @@ def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
         if name in packaged_standard_headers():
             return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"
         return "NVRTC has no host library; keep this include from it with #ifndef __CUDACC_RTC__"
-    requirements = [pinned(part, release) for part in _parts(name)]
+    requirements = [pinned(part, release) for part in parts_of(name)]
     if fnmatch(name, "curand*.h"):
         requirements = [curand(release)]
     if requirements:
@@ -365,12 +365,4 @@ def is_for_device(name: str) -> bool:
 
 def is_known(name: str) -> bool:
     """Return whether a header is the toolkit's, installed or not, or a standard one of this package."""
-    return name in packaged_standard_headers() or fnmatch(name, "curand*.h") or bool(_parts(name))
-
-
-def _parts(name: str) -> list[str]:
-    if name == "mma.h":
-        return ["cudart", "crt"]  # it includes crt/mma.h
-    if name.startswith("cuda/") and "." in name and not name.startswith("cuda/std/"):
-        return []  # libcu++'s own have no suffix, a project's have
-    return [part for part in PARTS if any(fnmatch(name, pattern) for pattern in part_files(part))][:1]
+    return name in packaged_standard_headers() or fnmatch(name, "curand*.h") or bool(parts_of(name))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
+from hatch_cuda_kernels.compiler.toolchain import check_agreement
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
 from hatch_cuda_kernels.integrity import sha256
@@ -107,6 +108,20 @@ class Program:
         """Headers that may come from the toolkit; None where none can have a part in the images."""
         return self.outside if self.outside or self.computed else None
 
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """Those of the headers outside that the source includes in no conditional group: NVRTC opens each."""
+        from hatch_cuda_kernels import cpp  # few compiles ask
+        from hatch_cuda_kernels.includes import find_includes
+
+        file = cpp.SourceFile(self.name, self.source)
+        depth, groups = 0, []
+        for one in file.directives:
+            depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(one.word, 0)
+            groups += [one.start] if one.is_include and depth == 0 else []
+        plain = {one.spelling[1:-1] for one in find_includes(file) if one.directive in groups}
+        return tuple(name for name in self.outside if name in plain or name in self.pre_include)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileJob:
@@ -139,6 +154,16 @@ class CompileJob:
     def uses_toolkit_headers(self) -> bool:
         """Whether the toolkit's headers can have a part in the image."""
         return self.program.toolkit is not None
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The headers outside the project that the compile opens whatever macros say."""
+        return self.program.opened
+
+    def check(self, found: Toolchain) -> None:
+        """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
+        finisher = self.finisher if self.assembled else "nvrtc"
+        check_agreement(found, self.program.toolkit, finisher=finisher, opened=lambda: self.opened)
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -240,6 +265,16 @@ class FinishJob:
     def uses_toolkit_headers(self) -> bool:
         """Whether the toolkit's headers can have a part in the image."""
         return self.fronts[0].uses_toolkit_headers
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The headers outside the project that the compiles open whatever macros say."""
+        return tuple(name for front in self.fronts for name in front.opened)
+
+    def check(self, found: Toolchain) -> None:
+        """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
+        outside = self.fronts[0].program.toolkit
+        check_agreement(found, outside, finisher=self.finisher, opened=lambda: self.opened)
 
     @property
     def finisher(self) -> Finisher:

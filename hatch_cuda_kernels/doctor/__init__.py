@@ -284,7 +284,8 @@ def _jit(findings: dict[str, Finding]) -> Verdict:
         if arch not in nvrtc["archs"]:
             message = f"NVRTC {nvrtc['version']} does not know {arch}, the {device['name']}"
             return Verdict("", Problem(message, f"install an NVRTC release that compiles for {arch}"))
-    return _compiler(findings)
+    verdict, limits = _compiler(findings), findings["nvjitlink"].facts.get("limits")
+    return verdict._replace(problem=Problem(*limits)) if limits and verdict.problem is None else verdict
 
 
 def _link(findings: dict[str, Finding]) -> Verdict:

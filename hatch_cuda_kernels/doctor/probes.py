@@ -9,6 +9,7 @@ import ctypes
 import json
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,7 +108,9 @@ def _headers(_: str) -> Finding:
     from hatch_cuda_kernels.compiler.toolchain import (
         PARTS,
         bindings_major,
+        disagreement,
         find_parts,
+        find_toolchain,
         header_folders,
         install_compiler,
     )
@@ -120,14 +123,20 @@ def _headers(_: str) -> Finding:
     if lacking:
         problem = Problem(f"toolkit headers are not installed: {', '.join(lacking)}", install_compiler())
         return Finding(facts, problem, missing=True)
+    with suppress(ToolchainError):  # which the probe of NVRTC tells
+        return Finding(facts, disagreement(find_toolchain(), (), finisher="nvrtc"))
     return Finding(facts)
 
 
 def _nvjitlink(_: str) -> Finding:
-    from hatch_cuda_kernels.compiler.toolchain import library_version, nvjitlink_version
+    from hatch_cuda_kernels.compiler.toolchain import disagreement, find_toolchain, library_version, nvjitlink_version
 
     version = library_version("nvJitLink") or version_text(nvjitlink_version())
-    return Finding({"version": version, "file": _mapped("libnvJitLink.so")})
+    facts: dict[str, Any] = {"version": version, "file": _mapped("libnvJitLink.so")}
+    with suppress(ToolchainError):  # as above
+        problem = disagreement(find_toolchain(), None, finisher="nvjitlink")
+        facts |= {"limits": problem[:2]} if problem is not None else {}
+    return Finding(facts)
 
 
 def _ptxas(_: str) -> Finding:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler import Job, Recipe, SourceReader
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
-    from hatch_cuda_kernels.errors import CompileError
+    from hatch_cuda_kernels.errors import CompileError, Problem
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.includes import OuterHeaders
@@ -182,6 +182,15 @@ class ModuleSource:
         if is_here or found.takes_as(index.toolkit_headers, index.outside):
             return found
         return found.with_standard(self._reader.standard_headers(index.standard) if index.standard else ())
+
+    def disagreement(self, arch: SmArch, instance: str | None, found: Toolchain) -> Problem | None:
+        """Return why the parts of a toolchain cannot compile the module together, and what mends it, or None."""
+        from hatch_cuda_kernels.compiler.toolchain import disagreement  # off the prebuilt path
+
+        finisher: Finisher = "nvjitlink" if self._index.is_linked else self._finisher
+        return disagreement(
+            found, self._seen.outside, finisher=finisher, opened=lambda: self.job(arch, instance).opened
+        )
 
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
         """Return the key of the CUBIN that a toolchain found somewhere gives. Raises what ``job`` raises."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "headers": "find_parts include_graph part_files PARTS scan_headers",
+        "headers": "find_parts include_graph part_files PARTS parts_of scan_headers",
         "key_parts": "recall_key_part",
         "libraries": (
             "ask_ahead bindings_major hash_ahead install_compiler installed_ptxas known_numbers library_version "
@@ -22,12 +22,13 @@ __getattr__ = lazy(
             "supported_numbers"
         ),
         "packages": (
-            "at_least bindings build_extra curand distribution documentation editable_install exactly "
+            "at_least bindings build_extra conda_install curand distribution documentation editable_install exactly "
             "first_release made_by made_for_one_run own pinned pip_install program_command python_command "
             "reinstall_option release_requirements toolchain_requirements"
         ),
         "toolchain": (
-            "current_toolchain find_toolchain header_folders installed_headers known_toolchains load_toolchain "
+            "check_agreement current_toolchain disagreement find_toolchain header_folders installed_headers "
+            "known_toolchains load_toolchain "
             "ptxas_version remember_key_part supports_arch Toolchain"
         ),
     },

@@ -114,6 +114,15 @@ def part_files(name: str, *, telling: bool = False) -> tuple[str, ...]:
     return (*(PARTS[name].telling if telling else PARTS[name].files), *named)
 
 
+def parts_of(name: str) -> list[str]:
+    """Return the parts that a header needs; none for a header that is not the toolkit's, or is of another part."""
+    if name == "mma.h":
+        return ["cudart", "crt"]  # it includes crt/mma.h
+    if name.startswith("cuda/") and "." in name and not name.startswith("cuda/std/"):
+        return []  # libcu++'s own have no suffix, a project's have
+    return [part for part in PARTS if any(fnmatch(name, pattern) for pattern in part_files(part))][:1]
+
+
 def find_parts(folders: Iterable[str], major: int) -> Iterator[FoundPart]:
     """Yield each part that the folders hold, with the version that a wheel, conda or the toolkit's installer states."""
     paths = [Path(folder) for folder in folders]

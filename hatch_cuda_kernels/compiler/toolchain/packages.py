@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -37,6 +38,14 @@ _FIRST_PLAIN_MAJOR: Final = 13
 #: The minor of the first release of a major that is supported, where that is not 0.
 _FIRST_MINOR: Final = {12: ".9"}
 _VERSION: Final = re.compile(r"[0-9.]+")
+#: conda-forge's names of the parts; of the compiler's headers, followed by the platform.
+_CONDA: Final = {
+    "nvrtc": "cuda-nvrtc",
+    "nvjitlink": "libnvjitlink",
+    "cccl": "cuda-cccl",
+    "crt": "cuda-crt-dev_",
+    "cudart": "cuda-cudart-dev",
+}
 Maker = Literal["pip", "uv", "uvx", "uv tool", "pipx", "pipx run"]
 _PROGRAM: Final = "hatch-cuda-kernels"
 _MODULE: Final = ("hatch_cuda_kernels", "__main__.py")
@@ -157,6 +166,20 @@ def pip_install(*requirements: str, options: str = "", here: bool = True) -> str
     started = Path(sys.argv[0])
     is_program = started.stem == _PROGRAM or started.parts[-2:] == _MODULE  # whose arguments can be given again
     return _again(maker, whole, options, more, (_PROGRAM, *map(quoted, sys.argv[1:])) if is_program else ())
+
+
+def is_conda() -> bool:
+    """Return whether conda made this environment."""
+    return (Path(sys.prefix) / "conda-meta").is_dir()
+
+
+def conda_install(*parts: str, release: tuple[int, int]) -> str:
+    """Return conda's command that brings parts of a toolkit release, and makes those that are here of that release."""
+    machine = "aarch64" if platform.machine() in {"aarch64", "arm64"} else "64"
+    system = f"{'win' if sys.platform == 'win32' else 'linux'}-{machine}"
+    names = [f"{name}{system}" if (name := _CONDA[part]).endswith("_") else name for part in parts]
+    version = f"cuda-version={release[0]}.{release[1]}"
+    return _joined("conda install --channel conda-forge", version, names)
 
 
 @cache

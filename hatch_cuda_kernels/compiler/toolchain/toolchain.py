@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import cuda_release_for_arch, release_of
+from hatch_cuda_kernels.arch import cuda_release_for_arch, release_of, version_text
 from hatch_cuda_kernels.cache import Notes, file_state, unchanged
-from hatch_cuda_kernels.compiler.toolchain.headers import PARTS, HeaderScan, find_parts, scan_headers
+from hatch_cuda_kernels.compiler.toolchain.headers import PARTS, HeaderScan, find_parts, parts_of, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
     altered_library,
@@ -29,7 +29,14 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import (
     nvjitlink_version,
     supported_numbers,
 )
-from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.compiler.toolchain.packages import (
+    conda_install,
+    is_conda,
+    pinned,
+    pip_install,
+    release_requirements,
+)
+from hatch_cuda_kernels.errors import Problem, ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, OuterHeaders, packaged_standard_headers
 
 if TYPE_CHECKING:
@@ -131,16 +138,39 @@ def _toolchain(version: str) -> Toolchain:
 
 
 def header_folders(major: int) -> Iterator[Path]:
-    """Yield the folders with the toolkit's headers, each once: those of wheels, or else those cuda.pathfinder finds."""
-    folders = list(find_header_folders())
-    for name, part in PARTS.items():
-        if not any((folder / part.marker).is_file() for folder in folders):
-            folders += _system_folders(name)
-    for folder in dict.fromkeys(folders):
-        header = folder / "cuda.h"
-        # A toolkit of another major beside this NVRTC (a system CUDA 12 with the CUDA 13 wheels) would not compile.
-        if _major_in(header, file_state(header)) in {major, None}:
+    """Yield the folders with the toolkit's headers, each once: those of wheels, or else those cuda.pathfinder finds.
+
+    Of the latter, those of another NVRTC's toolkit are left out: of another major, or, where a wheel brings NVRTC, of
+    another release. Wheels of a newer release than NVRTC's, somewhere else on ``sys.path``, come last.
+    """
+    for folder, is_used in _known_folders(major).items():
+        if is_used:
             yield folder
+
+
+def _known_folders(major: int) -> dict[Path, bool]:
+    """Return every folder that is found, and whether its headers are for the NVRTC here."""
+    own, nvrtc = list(find_header_folders()), library_version("nvrtc")
+    release = release_of(nvrtc) if nvrtc.startswith(f"{major}.") else None
+    system = [
+        folder
+        for name, part in PARTS.items()
+        if not any((folder / part.marker).is_file() for folder in own)
+        for folder in _system_folders(name)
+    ]
+    found = {folder: _release_in(folder) for folder in (*own, *system)}
+    newest = release or (major + 1, 0)
+    found = dict(sorted(found.items(), key=lambda one: (one[1] or newest) > newest))
+    return {
+        folder: stated is None or (stated[0] == major and (folder in own or release in {stated, None}))
+        for folder, stated in found.items()
+    }
+
+
+def _release_in(folder: Path) -> tuple[int, int] | None:
+    """Return the release of the toolkit that a folder belongs to; None if no header beside or above says so."""
+    headers = (place / "cuda.h" for place in (folder, folder.parent))
+    return next((release for header in headers if (release := _stated_release(header, file_state(header)))), None)
 
 
 def _system_folders(part: str) -> list[Path]:
@@ -151,13 +181,110 @@ def _system_folders(part: str) -> list[Path]:
 
 
 @lru_cache(maxsize=16)
-def _major_in(header: Path, _state: str) -> int | None:
+def _stated_release(header: Path, _state: str) -> tuple[int, int] | None:
     try:
         text = header.read_bytes()  # a megabyte
     except OSError:
         return None
     match = re.search(rb"#define CUDA_VERSION (\d+)", text)
-    return int(match[1]) // 1000 if match else None
+    return _of_macro(int(match[1])) if match else None
+
+
+def _of_macro(version: int) -> tuple[int, int]:
+    """Return the release that a macro such as ``CUDART_VERSION`` states as 13000."""
+    return version // 1000, version % 1000 // 10
+
+
+def disagreement(
+    found: Toolchain,
+    outside: tuple[str, ...] | None,
+    *,
+    finisher: Finisher,
+    opened: Callable[[], Iterable[str]] = tuple,
+) -> Problem | None:
+    """Return why the parts of a toolchain cannot make an image together, and what mends it; None if they can.
+
+    ``outside`` are the headers that the compile may take from the toolkit's folders, None for none, and ``opened``
+    returns those that it opens whatever macros say. Older headers compile with a newer NVRTC, and so do a newer CCCL
+    and newer headers of the compiler's own; newer ones of the runtime do so in part, with errors of the assembler.
+    """
+    if finisher == "nvjitlink":
+        version = found.nvjitlink or _loaded_nvjitlink()
+        if not version:
+            return Problem("nvJitLink is not installed", _mend(found, ["nvjitlink"]))
+        if release_of(version) < found.release:
+            older = f"nvJitLink {version}{_place('nvJitLink')} is older than {_nvrtc(found)}"
+            return Problem(f"{older}, and links nothing that it compiles", _mend(found, ["nvjitlink"]))
+    if outside is None:
+        return None
+    versions = dict(part.split(" ", 1) for part in found.headers.split(", ") if " " in part)
+    runtime = _stated(versions.get("cudart", ""))
+    if runtime is not None and runtime > found.release:
+        folders = (folder for folder in found.include_dirs if _is_in([folder], PARTS["cudart"].marker))
+        newer = f"the toolkit's headers (cudart {versions['cudart']}, in {next(folders, '')}) are newer"
+        return Problem(f"{newer} than {_nvrtc(found)}, which cannot compile all of them", _mend(found, ["cudart"]))
+    return _absence(found, opened()) if len(versions) < len(PARTS) else None
+
+
+def _absence(found: Toolchain, opened: Iterable[str]) -> Problem | None:
+    """Return which headers of the toolkit's are opened and not here."""
+    lacking = {name: parts for name in opened if (parts := parts_of(name)) and not _is_in(found.include_dirs, name)}
+    if not lacking:
+        return None
+    unused = [folder for folder, is_used in _known_folders(found.release[0]).items() if not is_used]
+    others = [
+        f"; those in {folder} are of CUDA {version_text(release)}"
+        for folder in unused
+        if folder.parent not in unused and (release := _release_in(folder)) is not None
+    ]
+    what = f"no headers for {_nvrtc(found)} are installed that have {', '.join(sorted(lacking))}{''.join(others)}"
+    return Problem(what, _mend(found, sorted({part for parts in lacking.values() for part in parts})))
+
+
+def check_agreement(
+    found: Toolchain,
+    outside: tuple[str, ...] | None,
+    *,
+    finisher: Finisher,
+    opened: Callable[[], Iterable[str]] = tuple,
+) -> None:
+    """Raise ToolchainError for what ``disagreement`` returns."""
+    problem = disagreement(found, outside, finisher=finisher, opened=opened)
+    if problem is not None:
+        raise ToolchainError(problem.message, problem.fix)
+
+
+def _stated(version: str) -> tuple[int, int] | None:
+    """Return the release in a part's version, which is a macro's if nothing states it; None if it says nothing."""
+    try:
+        first = int(version.partition(".")[0])
+        return _of_macro(first) if first >= 1000 else release_of(version)
+    except ValueError:
+        return None
+
+
+def _is_in(folders: Iterable[str], name: str) -> bool:
+    return any((Path(folder) / name).is_file() for folder in folders)
+
+
+def _nvrtc(found: Toolchain) -> str:
+    return f"NVRTC {found.nvrtc}{_place('nvrtc')}"
+
+
+def _place(stem: str) -> str:
+    """Return where a library is, in brackets; empty if no wheel brings it and this process has not loaded it."""
+    files = library_files(stem)
+    path = str(files[-1]) if files else next(iter(_loaded(f"lib{stem}.so")), "")
+    return f" ({path})" if path else ""
+
+
+def _mend(found: Toolchain, parts: list[str]) -> str:
+    """Return the command that brings these parts for the NVRTC here, and that NVRTC as well if no wheel brought it."""
+    if library_files("nvrtc"):
+        return pip_install(*(pinned(part, found.release) for part in parts))
+    if is_conda():
+        return conda_install(*("nvrtc", *parts), release=found.release)
+    return pip_install(*release_requirements(found.release, finishers=("nvjitlink",)))
 
 
 def ptxas_version(nvrtc: str) -> str:
@@ -201,7 +328,7 @@ def current_toolchain() -> Toolchain:
             return noted
         toolchain = find_toolchain()
         # Without a wheel, the kernel lists the files of NVRTC that are mapped into this process.
-        nvrtc: list[str] = [] if library_files("nvrtc") else _loaded_nvrtc()
+        nvrtc: list[str] = [] if library_files("nvrtc") else _loaded("libnvrtc.so")
         states = {str(path): file_state(path) for path in [*map(Path, nvrtc), *_evidence(toolchain)]}
         _NOTES.write(subject, {**toolchain._asdict(), "states": states})
     return toolchain
@@ -292,9 +419,9 @@ def _evidence(toolchain: Toolchain) -> list[Path]:
     return [path for part in find_parts(toolchain.include_dirs, toolchain.release[0]) for path in part.evidence]
 
 
-def _loaded_nvrtc() -> list[str]:
+def _loaded(name: str) -> list[str]:
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    return sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if "libnvrtc.so" in line})
+    return sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if name in line})

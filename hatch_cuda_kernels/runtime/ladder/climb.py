@@ -219,15 +219,16 @@ def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:
     try:
         return Attempt(candidate, take(candidate.get()))
     except (InputError, StoreError, ToolchainError) as error:
-        return Attempt(_refused(candidate, reason_of(error)))
+        fix = error.fix if isinstance(error, ToolchainError) else ""
+        return Attempt(_refused(candidate, reason_of(error), fix))
     except CompileError as error:
         return Attempt(_refused(candidate, reason_of(error)), failure=error)
     except ImageRefusedError as error:
         return Attempt(_refused(candidate, error.reason), leave_rung=error.whole_rung)
 
 
-def _refused(candidate: Candidate, reason: str) -> Candidate:
-    return Candidate(candidate.origin, candidate.arch, candidate.kind, accepted=False, reason=reason)
+def _refused(candidate: Candidate, reason: str, fix: str = "") -> Candidate:
+    return Candidate(candidate.origin, candidate.arch, candidate.kind, accepted=False, reason=reason, fix=fix)
 
 
 def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[str, ...]:
@@ -238,6 +239,8 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
         fixes.append(f"allow compiling: unset {JIT}")
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
+    elif commands := [one.fix for one in considered if one.fix and "is not installed" not in one.reason]:
+        fixes += dict.fromkeys(commands)
     elif any("is not installed" in reason for reason in reasons):
         from hatch_cuda_kernels.compiler.toolchain import own, pip_install  # only for the error
 

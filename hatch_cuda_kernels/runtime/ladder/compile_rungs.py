@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT
-from hatch_cuda_kernels.errors import CompileError, InputError, StoreError, ToolchainError, reason_of
+from hatch_cuda_kernels.errors import CompileError, InputError, Problem, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
 from hatch_cuda_kernels.runtime.ladder.request import image_of, recorded_candidate
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler import Finished
+    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Finisher, Image, Kind
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.store import ImageRecord
@@ -124,15 +125,16 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
         found = request.compile_refusal or _key_and_nvrtc(request)
     except StoreError as error:
         damage, found = error, reason_of(error)
-    if isinstance(found, str):
-        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=found, damage=damage)
+    if isinstance(found, str | Problem):
+        reason, fix = (found, "") if isinstance(found, str) else found[:2]
+        yield Candidate("jitted", request.arch, "cubin", accepted=False, reason=reason, damage=damage, fix=fix)
         return
     key, nvrtc = found
     reason = f"compiled from {', '.join(request.module.sources)} by NVRTC {nvrtc}"
     yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=partial(_jit, request, key))
 
 
-def _key_and_nvrtc(request: Request) -> tuple[str, str] | str:
+def _key_and_nvrtc(request: Request) -> tuple[str, str] | str | Problem:
     """Return a compile's key and NVRTC's version, or why there can be none. Raises StoreError for damaged sources."""
     from hatch_cuda_kernels.compiler.toolchain import (
         current_toolchain,
@@ -145,12 +147,21 @@ def _key_and_nvrtc(request: Request) -> tuple[str, str] | str:
         key = request.source.key(arch, request.instance, toolchain)
         request.source.check()
         supported = supports_arch(arch, toolchain.release)
+        problem = request.source.disagreement(arch, request.instance, toolchain)
     except InputError as error:
         request.source.check()  # the fault may be in the index alone
         return reason_of(error)
     except ToolchainError as error:
         return reason_of(error)
-    return (key, toolchain.nvrtc) if supported else f"NVRTC {toolchain.nvrtc} does not know {arch}"
+    if not supported:
+        return f"NVRTC {toolchain.nvrtc} does not know {arch}"
+    return problem or (key, f"{toolchain.nvrtc}{_older(request, toolchain)}")
+
+
+def _older(request: Request, toolchain: Toolchain) -> str:
+    """Return what is said of an NVRTC that is older than that of the build, with which most sources compile, too."""
+    built = request.module.toolchain.get("nvrtc", "")
+    return f", older than the build's {built}" if built and toolchain.release < release_of(built) else ""
 
 
 def _jit(request: Request, key: str) -> Image:
@@ -160,7 +171,7 @@ def _jit(request: Request, key: str) -> Image:
 def jit_ahead(request: Request) -> None:
     """Compile for this request now, if that is possible; it keeps the image."""
     found = _key_and_nvrtc(request)
-    if not isinstance(found, str):
+    if not isinstance(found, str | Problem):
         request.made[found[0]] = _jit(request, found[0])
 
 
@@ -176,6 +187,7 @@ def _compile(request: Request, notice: Notice) -> Entry:
     source = request.source
     used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
     job = keyed if used is toolchain else source.job(request.arch, request.instance, as_here=True)
+    job.check(toolchain)  # NVRTC is loaded by now: another one may have been in the process
     with notice.compiling(job.arch, f"NVRTC {toolchain.nvrtc}"):
         while True:
             try:
@@ -184,6 +196,12 @@ def _compile(request: Request, notice: Notice) -> Entry:
             except CompileError as error:
                 further = source.job_after(error, request.arch, request.instance)
                 if further is None:
+                    if older := _older(request, toolchain):
+                        from hatch_cuda_kernels.compiler.toolchain import pip_install, toolchain_requirements
+
+                        built = request.module.toolchain
+                        parts = toolchain_requirements(built["nvrtc"], headers=built.get("headers", ""))
+                        error.add_note(f"NVRTC is {toolchain.nvrtc}{older}\n  to fix: {pip_install(*parts)}")
                     raise
                 job = further
         entry = entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
