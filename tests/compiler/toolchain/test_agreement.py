@@ -23,7 +23,7 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.compiler.toolchain.packages import pinned, release_requirements
 from hatch_cuda_kernels.compiler.toolchain.toolchain import Toolchain, disagreement, find_toolchain, load_toolchain
 from hatch_cuda_kernels.doctor import Finding, _verdict, probes
-from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.errors import CompileError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
 from hatch_cuda_kernels.standalone import compile_to_ptx
@@ -253,3 +253,17 @@ def test_an_older_nvrtc_than_the_builds_is_named():
     built = SimpleNamespace(module=SimpleNamespace(toolchain={"nvrtc": "13.5.37"}))
     assert compile_rungs._older(built, Toolchain("13.0.88")) == ", older than the build's 13.5.37"
     assert compile_rungs._older(built, Toolchain("13.5.20")) == ""
+
+
+@pytest.mark.slow
+def test_a_failure_with_an_older_nvrtc_says_what_the_build_had(make_project, monkeypatch, fresh_cache):
+    """A source that uses what is new in the build's release fails with a note that names the command."""
+    manifest = 'schema: 1\narches: [sm_80]\nmodules: {fill: {source: fill.cu, instances: ["fill<int>"]}}\n'
+    root = make_project(manifest, **{"fill.cu": "template <class T> __global__ void fill(T* p) { *p = T(); }\n"})
+    build_store(load_manifest(root / "kernels.yaml"), root / "out")
+    monkeypatch.setattr(compile_rungs, "_older", lambda request, toolchain: ", older than the build's 13.5.37")
+    with pytest.raises(CompileError) as failed:
+        open_store(root / "out").find_image("fill<missing>", arch="sm_80", driver=(13, 0))
+    (note,) = failed.value.__notes__
+    assert note.startswith(f"NVRTC is {load_toolchain().nvrtc}, older than the build's 13.5.37\n  to fix: ")
+    assert "nvidia-cuda-nvrtc==" in note
