@@ -6,8 +6,7 @@ The modules of the package that follow find these names in the place of ``typing
 from __future__ import annotations
 
 import os
-from operator import itemgetter
-from threading import RLock
+from _thread import RLock  # threading takes a millisecond to import
 from typing import IO, TYPE_CHECKING, Any, NoReturn, Self
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ class LightTuple(tuple[Any, ...]):
     _field_defaults: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
     def __init_subclass__(cls) -> None:
+        from operator import itemgetter  # while the driver starts
+
         for index, name in enumerate(cls.__dict__.get("_fields", ())):
             setattr(cls, name, property(itemgetter(index)))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.early import start_driver
+from hatch_cuda_kernels.early import start_driver, starting_device
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image
@@ -24,6 +23,8 @@ class PrebuiltStore:
     def __init__(self, folder: str, module: str | None = None) -> None:
         self.path = folder
         self._module = module
+        self._kept: dict[str, Any] = {}
+        """What is made when it is first used; the same for all modules of the store."""
 
     def __repr__(self) -> str:
         return f"<PrebuiltStore {self.path!r}{f', module {self._module!r}' if self._module else ''}>"
@@ -37,6 +38,7 @@ class PrebuiltStore:
         from hatch_cuda_kernels.runtime import load  # while the driver starts, as all that follows
 
         of = module or self._module
+        self._read_ahead(name, of)
         return self._loaded.get((name, of, "prebuilt"), lambda: load(self._request(name, of)))
 
     def instantiate(self, template: str, **arguments: Any) -> Kernel:
@@ -57,7 +59,7 @@ class PrebuiltStore:
         from hatch_cuda_kernels.store import find_module
 
         found = PrebuiltStore(self.path, find_module(self._reader, name, axes))
-        found.__dict__.update(_reader=self._reader, _loaded=self._loaded)
+        found._kept = self._kept
         return found
 
     def find_image(
@@ -82,6 +84,8 @@ class PrebuiltStore:
         module: str | None = None,
     ) -> Explanation:
         """Return every candidate with its reason, and the chosen one; as text, a line for each."""
+        from functools import partial
+
         from hatch_cuda_kernels.runtime import load_from
         from hatch_cuda_kernels.runtime.ladder import explain
 
@@ -95,25 +99,48 @@ class PrebuiltStore:
         own, found = self._module, self._reader.kernels()
         return found if own is None else [pair for pair in found if listed_module(pair[1] or own) == own]
 
-    @cached_property
+    @property
     def _reader(self) -> StoreReader:
-        from pathlib import Path
+        if "reader" not in self._kept:
+            from pathlib import Path
 
-        from hatch_cuda_kernels.store import StoreReader
+            from hatch_cuda_kernels.store import StoreReader
 
-        return StoreReader(Path(self.path))
+            self._kept.setdefault("reader", StoreReader(Path(self.path)))
+        return self._kept["reader"]  # type: ignore[no-any-return]  # as above
 
-    @cached_property
+    @property
     def _loaded(self) -> LoadedKernels:
-        from hatch_cuda_kernels.runtime import LoadedKernels
+        if "loaded" not in self._kept:
+            from hatch_cuda_kernels.runtime import LoadedKernels
 
-        return LoadedKernels("prebuilt", lambda: self._reader)
+            self._kept.setdefault("loaded", LoadedKernels("prebuilt", lambda: self._reader))
+        return self._kept["loaded"]  # type: ignore[no-any-return]  # as above
 
-    @cached_property
+    @property
     def _instances(self) -> InstanceCache:
-        from hatch_cuda_kernels.runtime import InstanceCache
+        if "instances" not in self._kept:
+            from hatch_cuda_kernels.runtime import InstanceCache
 
-        return InstanceCache(self._reader, self.get_kernel, self._loaded.forget, _MOST_INSTANCES)
+            made = InstanceCache(self._reader, self.get_kernel, self._loaded.forget, _MOST_INSTANCES)
+            self._kept.setdefault("instances", made)
+        return self._kept["instances"]  # type: ignore[no-any-return]  # as above
+
+    def _read_ahead(self, name: str, module: str | None) -> None:
+        """Read the image for device 0 while the driver makes its context. What fails here fails again later."""
+        device = starting_device()
+        if device is None:
+            return
+        from hatch_cuda_kernels.arch import SmArch
+        from hatch_cuda_kernels.errors import HatchCudaKernelsError
+        from hatch_cuda_kernels.runtime.launch import prepare_launches
+
+        try:
+            request = self._request(name, module, str(SmArch.of_device(device[0])), device[1])
+            self.find_image(name, arch=str(request.arch), driver=device[1], module=module)
+            prepare_launches(request.kernel.params, request.kernel.types)
+        except (HatchCudaKernelsError, OSError, ValueError):
+            pass
 
     def _request(
         self, name: str, module: str | None, arch: str | None = None, driver: tuple[int, int] | None = None

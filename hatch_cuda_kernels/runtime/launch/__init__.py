@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.launch.accelerator import *
     from hatch_cuda_kernels.runtime.launch.arguments import *
     from hatch_cuda_kernels.runtime.launch.arrays import *
+    from hatch_cuda_kernels.runtime.launch.codegen import *
     from hatch_cuda_kernels.runtime.launch.elements import *
     from hatch_cuda_kernels.runtime.launch.kernel import *
     from hatch_cuda_kernels.runtime.launch.launch_rule import *
@@ -22,6 +23,7 @@ __getattr__ = lazy(
         "accelerator": "accelerator_state find_accelerator",
         "arguments": "Packing Signature",
         "arrays": "TensorMap",
+        "codegen": "prepare_launches",
         "elements": "Element MismatchError word_of_numpy",
         "kernel": "Kernel Launch launches_of",
         "launch_rule": "RULE_NAMES rule_refusal rule_texts",

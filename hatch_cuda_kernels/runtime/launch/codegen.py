@@ -9,19 +9,21 @@ streams, lives until the launch returns.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import cuda, remember
 from hatch_cuda_kernels.runtime.launch.accelerator import find_accelerator
+from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.arrays import FAST, join
 from hatch_cuda_kernels.runtime.launch.elements import DLPACK
 from hatch_cuda_kernels.runtime.launch.shapes import SIZES, FreshSlot, Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from types import CodeType
 
-    from hatch_cuda_kernels.runtime.launch.arguments import Packing, Signature
+    from hatch_cuda_kernels.runtime.launch.arguments import Packing
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
 
     #: What a function is bound to: its name in errors; ordinal, function and configurations by context id; a stated
@@ -72,6 +74,8 @@ _FRESH: Final = {
     "prepare": "x, y, z, u, v, w, n = sizes; pack_config(slot.memory, 0, x, y, z, u, v, w, n, stream or 0)",
     "config": "slot.config",
 }
+#: Compiled texts that are remembered; few programs have more.
+_MOST_CODES: Final = 512
 _BINDS: Final[dict[tuple[tuple[Packing, ...], Kind], Bind]] = {}
 
 
@@ -99,7 +103,7 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     driver = cuda()
     free: list[Slot] = []
     scope: dict[str, Any] = {}
-    exec(_source(signature, kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
+    exec(_code(signature.packings, bool(signature.offsets), kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
     bind: Bind = scope["make"](
         driver.cuCtxGetId,
         driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
@@ -117,9 +121,19 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     return bind
 
 
-def _source(signature: Signature, kind: Kind) -> str:
+def prepare_launches(kinds: Sequence[str], types: Sequence[str]) -> None:
+    """Compile the function for the usual launch of a kernel with such parameters, before there is a driver."""
+    signature = Signature("", kinds, types)
+    _code(signature.packings, bool(signature.offsets), "current")
+
+
+@lru_cache(_MOST_CODES)
+def _code(parameters: tuple[Packing, ...], has_offsets: bool, kind: Kind) -> CodeType:
+    return compile(_source(parameters, has_offsets, kind), "<launch>", "exec")
+
+
+def _source(parameters: tuple[Packing, ...], has_offsets: bool, kind: Kind) -> str:
     """Fill in the template. Only the positions and types of the parameters get into the text."""
-    parameters = signature.packings
     names = [f"a{index}" for index in range(len(parameters))]
     tensors = [name for name, parameter in zip(names, parameters, strict=True) if parameter.may_be_pointer]
     any_tensor = " or ".join(f"{name}.__class__ is {kind}" for kind in ("tensor", "parameter") for name in tensors)
@@ -128,7 +142,7 @@ def _source(signature: Signature, kind: Kind) -> str:
         parameters=_listed([*(f"{name}=missing" for name in names), "/"] if names or kind == "fresh" else []),
         values=_listed(map(_value, range(len(parameters)), parameters)),
         names=_listed(names),
-        given="slot.params, 0" if signature.offsets else "0, slot.extra",
+        given="slot.params, 0" if has_offsets else "0, slot.extra",
         stream=f"torch_stream(ordinal) if {any_tensor} else stated" if tensors and kind != "stated" else "stated",
         **(_FRESH if kind == "fresh" else _SHAPED),
     )
