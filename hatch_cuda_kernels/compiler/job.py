@@ -18,7 +18,6 @@ from hatch_cuda_kernels.compiler.toolchain import check_agreement
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.libraries import defines_constants
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, lowered_variable
 from hatch_cuda_kernels.options import asks_for_cut, canonical_options, override_options
 
@@ -373,9 +372,15 @@ def choose_route(
         return Route("object", "nvjitlink")
     if front_end == "ptx":
         return Route("ptx", "ptxas", shared=True)
-    if not options.debug and (tables or any(map(defines_constants, outside))):
+    if not options.debug and (tables or (outside and _define_constants(outside))):
         return Route("ptx", "ptxas")
     return Route("cubin", "nvrtc")
+
+
+def _define_constants(headers: Iterable[str]) -> bool:
+    from hatch_cuda_kernels.libraries import defines_constants  # small kernels include nothing
+
+    return any(map(defines_constants, headers))
 
 
 class Unit(NamedTuple):

@@ -37,7 +37,6 @@ from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
 from hatch_cuda_kernels.forks import spawn_if_forked
 from hatch_cuda_kernels.image import Symbol
-from hatch_cuda_kernels.libraries import renamed_functions
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
 from hatch_cuda_kernels.options import nvrtc_flags
 from hatch_cuda_kernels.signature import sizes_agree
@@ -55,7 +54,7 @@ _UNREAD: Final = "a source cannot be read, so that it is not known what of it is
 _MEND: Final = "to fix: mend it: of a source that cannot be read, no host code is cut"
 _KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where nothing of it is"
 #: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
-_RENAMED: Final = re.compile(rf"\b__hatch_(?=(?:{'|'.join(sorted(renamed_functions()))})\b)")
+_PREFIX: Final = "__hatch_"
 #: No source has this name.
 _SPACE: Final = "hatch_cuda_kernels_asks"
 
@@ -269,7 +268,12 @@ def _images(
 
 
 def _readable(log: str, job: CompileJob) -> str:
-    return _RENAMED.sub("", log.replace(job.program.name, job.source_path).replace(VIRTUAL_ROOT, "")).strip()
+    log = log.replace(job.program.name, job.source_path).replace(VIRTUAL_ROOT, "").strip()
+    if _PREFIX not in log:
+        return log
+    from hatch_cuda_kernels.libraries import renamed_functions  # few messages name one
+
+    return re.sub(rf"\b{_PREFIX}(?=(?:{'|'.join(sorted(renamed_functions()))})\b)", "", log)
 
 
 class Questions(NamedTuple):

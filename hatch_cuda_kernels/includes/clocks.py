@@ -6,9 +6,11 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels import cpp  # few sources need more of it than this
+from hatch_cuda_kernels import (
+    cpp,  # few sources need more of it than this
+    libraries,  # whose tables few sources need
+)
 from hatch_cuda_kernels.cpp import Macro, MacroTable, MacroToken, lex, parse_defines
-from hatch_cuda_kernels.libraries import is_toolkit_macro
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str
     spells = any("__DATE__" in one or "__TIME" in one for one in texts)
     if not spells and not (any("##" in one for one in texts) and any(map(_BEGINNING.search, texts))):
         return []
-    macros = MacroTable({_NVRTC.name: (_NVRTC,), **parse_defines(define)}, is_toolkit_macro)
+    macros = MacroTable({_NVRTC.name: (_NVRTC,), **parse_defines(define)}, libraries.is_toolkit_macro)
     found: set[str] = set()
     try:
         waiting = [*origin.read(start, macros).roots]

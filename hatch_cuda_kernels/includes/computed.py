@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels import libraries  # whose tables few sources need
 from hatch_cuda_kernels.cpp import (
     Expander,
     ExpansionError,
@@ -24,7 +25,6 @@ from hatch_cuda_kernels.cpp import (
 )
 from hatch_cuda_kernels.includes.project import wandering
 from hatch_cuda_kernels.includes.texts import PROBES
-from hatch_cuda_kernels.libraries import is_toolkit_macro
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -195,7 +195,7 @@ class _Search:
             pattern = re.compile(re.escape(name).replace(_WORD, r"\w*"))
             fitting = (found for other, found in self._definitions.items() if pattern.fullmatch(other))
             return [None, *(one for found in fitting for one in found)]
-        if is_toolkit_macro(name):
+        if libraries.is_toolkit_macro(name):
             return [Macro(name, None, is_variadic=False, body=body) for body in ((), (MacroToken(_WORD),))]
         return [None]
 

@@ -12,6 +12,7 @@ import posixpath
 from glob import has_magic
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels import libraries  # whose tables few sources need
 from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, parse_defines
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
@@ -21,7 +22,6 @@ from hatch_cuda_kernels.includes.installed import package_of
 from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.project import normalize, wandering
 from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, parse_text
-from hatch_cuda_kernels.libraries import is_cccl_header
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class _Reader:
     def _is_toolkits(self, path: str) -> bool:
         """Return whether a file of a package is one of CCCL's, which NVRTC takes as it is, like the toolkit's own."""
         folders = (one for one in self.renamer.include if package_of(path) and path.startswith(f"{one}/"))
-        return any(is_cccl_header(path[len(one) + 1 :]) for one in folders)
+        return any(libraries.is_cccl_header(path[len(one) + 1 :]) for one in folders)
 
     def shown(self, path: str, origin: Origin) -> str:
         """Return a file as NVRTC is shown it."""

@@ -38,7 +38,6 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import (
 from hatch_cuda_kernels.compiler.toolchain.packages import distribution
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -110,6 +109,8 @@ _DISTRIBUTIONS: Final = sorted({distribution(name, major) for name in PARTS for 
 
 def part_files(name: str, *, telling: bool = False) -> tuple[str, ...]:
     """Return the patterns of a part's files, for folders whose files no wheel lists; or of the ``telling`` ones."""
+    from hatch_cuda_kernels.libraries import words_in  # most headers are from wheels
+
     named = sorted(words_in("cuda", "files", "cudart")) if name == "cudart" else ()
     return (*(PARTS[name].telling if telling else PARTS[name].files), *named)
 
