@@ -38,7 +38,9 @@ def fixes_without_compiler(request: Request, considered: Sequence[Candidate]) ->
     is_new = any("written as PTX ISA" in candidate.reason for candidate in considered)
     newer = "install a newer driver, or build the package with an older toolkit (cuda: in its kernels.yaml)"
     fixes = [newer] if is_new else []
-    if request.listed:
+    if request.source.stale:
+        fixes.append("install the package without -e: only hatch_cuda_kernels.open_store(...) reads changed sources")
+    elif request.listed:
         fixes.append(f"build the package with {request.arch} among its arches")
     return (*fixes, _NEEDS_PACKAGE)
 

@@ -173,6 +173,17 @@ def test_the_way_to_a_launch_imports_nothing_heavy(outcome):
     assert not [name for name in outcome["modules"] if name.startswith("hatch_cuda_kernels")]
 
 
+def test_an_editable_install_says_what_to_do(tmp_path):
+    """Where sources may have changed, no image counts, and the error tells how to get on."""
+    write_library(tmp_path)
+    index = tmp_path / "_kernels" / "m" / "index.json"
+    editable = {"root": "..", "manifest": "kernels.yaml", "manifest_sha256": "0"}
+    index.write_text(json.dumps(json.loads(index.read_text()) | {"editable": editable}))
+    loader = new_loader(FakeDriver())
+    with pytest.raises(loader.NoImageError, match="install the package without -e"):
+        loader.open_store(tmp_path / "_kernels").get_kernel("saxpy")
+
+
 def test_a_loader_is_checked(tmp_path, capsys, monkeypatch):
     """``--check`` says whether a loader is what this version writes, was edited, or is of another version."""
     monkeypatch.chdir(tmp_path)
