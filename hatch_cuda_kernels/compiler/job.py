@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import Entry
+from hatch_cuda_kernels.compiler import toolchain  # which loads nothing of it
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
-from hatch_cuda_kernels.compiler.toolchain import check_agreement
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
 from hatch_cuda_kernels.integrity import sha256
@@ -162,7 +162,7 @@ class CompileJob:
     def check(self, found: Toolchain) -> None:
         """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
         finisher = self.finisher if self.assembled else "nvrtc"
-        check_agreement(found, self.program.toolkit, finisher=finisher, opened=lambda: self.opened)
+        toolchain.check_agreement(found, self.program.toolkit, finisher=finisher, opened=lambda: self.opened)
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ class FinishJob:
     def check(self, found: Toolchain) -> None:
         """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
         outside = self.fronts[0].program.toolkit
-        check_agreement(found, outside, finisher=self.finisher, opened=lambda: self.opened)
+        toolchain.check_agreement(found, outside, finisher=self.finisher, opened=lambda: self.opened)
 
     @property
     def finisher(self) -> Finisher:
