@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import Entry
-from hatch_cuda_kernels.compiler import toolchain  # which loads nothing of it
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
@@ -161,8 +160,10 @@ class CompileJob:
 
     def check(self, found: Toolchain) -> None:
         """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
+        from hatch_cuda_kernels.compiler.toolchain import check_agreement  # the help of commands has no use for it
+
         finisher = self.finisher if self.assembled else "nvrtc"
-        toolchain.check_agreement(found, self.program.toolkit, finisher=finisher, opened=lambda: self.opened)
+        check_agreement(found, self.program.toolkit, finisher=finisher, opened=lambda: self.opened)
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -272,8 +273,10 @@ class FinishJob:
 
     def check(self, found: Toolchain) -> None:
         """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
+        from hatch_cuda_kernels.compiler.toolchain import check_agreement  # as above
+
         outside = self.fronts[0].program.toolkit
-        toolchain.check_agreement(found, outside, finisher=self.finisher, opened=lambda: self.opened)
+        check_agreement(found, outside, finisher=self.finisher, opened=lambda: self.opened)
 
     @property
     def finisher(self) -> Finisher:
