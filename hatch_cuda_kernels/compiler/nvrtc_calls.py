@@ -9,6 +9,10 @@ with flags in ``extra`` has its own process; and where others may use NVRTC in t
 names a file. So these compiles run in ``/``: on Linux in a thread with its own directory (unshare(2), CLONE_FS),
 elsewhere in a child process. NVRTC also writes the folders of the toolkit's headers. On Linux these are named by open
 descriptors with fixed numbers. Tools that assemble must not find these files: they would write the files' times.
+
+**Host.** NVRTC takes plain ``char`` as the host's compilers do, which is unsigned on Linux aarch64. There it is told
+what it does everywhere else, so that equal sources give equal images, and a compile on a device's host what its wheel
+ships. NVRTC 12.9 and 13.0 have the flag on both hosts; nothing in an image says that it was given.
 """
 
 from __future__ import annotations
@@ -45,6 +49,9 @@ _FIRST: Final = 200
 _DESCRIPTORS: Final = "/proc/self/fd"
 _FOLDER: Final = "-I"
 _SHOWING: Final = frozenset({"-G", "-dlto", "-lineinfo"})
+
+_HAS_UNSIGNED_CHARS: Final = sys.platform == "linux" and os.uname().machine == "aarch64"
+_host_flags: tuple[str, ...] = ("-Xcudafe=--signed_chars",) if _HAS_UNSIGNED_CHARS else ()
 
 #: Held while folders have descriptors, and by those that must not find any.
 without_descriptors: Final = threading.Lock()
@@ -195,7 +202,7 @@ def open_program(
 def compile_program(program: Any, flags: Sequence[str]) -> tuple[bool, str]:  # an opaque handle
     """Return whether NVRTC took a program, and what it said."""
     with with_descriptors(flags) if shows_place(flags) else nullcontext() as placed:
-        given = placed.flags if placed else flags
+        given = [*(placed.flags if placed else flags), *_host_flags]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(given), [flag.encode() for flag in given])
     log = output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
     return int(status) == 0, placed.as_installed(log) if placed else log

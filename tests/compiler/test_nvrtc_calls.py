@@ -138,3 +138,17 @@ def test_no_variable_that_compilers_ask_for_shows_in_an_image(make_job, monkeypa
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     assert [call_in_child(outcome_of, job) for job in jobs] == here
+
+
+CHARS = """static_assert(char(-1) < 0, "plain char is signed");
+extern "C" __global__ void k(int* y, const char* x) { y[0] = x[0] >> 1; y[1] = x[1] < 0; }"""
+
+
+@pytest.mark.parametrize("options", [{}, {"lto": True}, {"debug": True}])
+def test_plain_char_is_the_same_on_every_host(tmp_path, monkeypatch, options):
+    """NVRTC for aarch64 would take it as unsigned; what tells it not to changes nothing where it is signed anyway."""
+    (tmp_path / "k.cu").write_text(CHARS)
+    job = job_of(tmp_path, options=NvrtcOptions(**options))
+    here = run_job(job)
+    monkeypatch.setattr(nvrtc_calls, "_host_flags", ("-Xcudafe=--signed_chars",))
+    assert run_job(job).images == here.images
