@@ -51,7 +51,7 @@ _FOLDER: Final = "-I"
 _SHOWING: Final = frozenset({"-G", "-dlto", "-lineinfo"})
 
 _HAS_UNSIGNED_CHARS: Final = sys.platform == "linux" and os.uname().machine == "aarch64"
-_host_flags: tuple[str, ...] = ("-Xcudafe=--signed_chars",) if _HAS_UNSIGNED_CHARS else ()
+HOST_FLAGS: Final[tuple[str, ...]] = ("-Xcudafe=--signed_chars",) if _HAS_UNSIGNED_CHARS else ()
 
 #: Held while folders have descriptors, and by those that must not find any.
 without_descriptors: Final = threading.Lock()
@@ -202,7 +202,7 @@ def open_program(
 def compile_program(program: Any, flags: Sequence[str]) -> tuple[bool, str]:  # an opaque handle
     """Return whether NVRTC took a program, and what it said."""
     with with_descriptors(flags) if shows_place(flags) else nullcontext() as placed:
-        given = [*(placed.flags if placed else flags), *_host_flags]
+        given = [*(placed.flags if placed else flags), *HOST_FLAGS]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(given), [flag.encode() for flag in given])
     log = output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
     return int(status) == 0, placed.as_installed(log) if placed else log

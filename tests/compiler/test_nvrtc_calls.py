@@ -150,5 +150,5 @@ def test_plain_char_is_the_same_on_every_host(tmp_path, monkeypatch, options):
     (tmp_path / "k.cu").write_text(CHARS)
     job = job_of(tmp_path, options=NvrtcOptions(**options))
     here = run_job(job)
-    monkeypatch.setattr(nvrtc_calls, "_host_flags", ("-Xcudafe=--signed_chars",))
+    monkeypatch.setattr(nvrtc_calls, "HOST_FLAGS", ("-Xcudafe=--signed_chars",))
     assert run_job(job).images == here.images

@@ -7,6 +7,8 @@ from typing import Any
 
 from cuda.bindings import nvrtc
 
+from hatch_cuda_kernels.compiler.nvrtc_calls import HOST_FLAGS
+
 VIRTUAL_SOURCE = "/dev/null/hatch-cuda-kernels/k.cu"
 
 
@@ -29,14 +31,14 @@ def compile_raw(
     arch: str = "sm_80",
     expressions: tuple[str, ...] = (),
 ) -> RawResult:
-    """Compile with the given flags, a fixed seed and no cache of NVRTC's own."""
+    """Compile with the given flags, a fixed seed and no cache of NVRTC's own; plain char is as on x86-64."""
     texts = [text.encode() for _, text in headers]
     names = [header.encode() for header, _ in headers]
     program = _call(nvrtc.nvrtcCreateProgram, source.encode(), name.encode(), len(names), texts, names)
     try:
         for expression in expressions:
             _call(nvrtc.nvrtcAddNameExpression, program, expression.encode())
-        options = [f"-arch={arch}", "--frandom-seed=1", "-no-cache", *flags]
+        options = [f"-arch={arch}", "--frandom-seed=1", "-no-cache", *flags, *HOST_FLAGS]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
         log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
         if int(status) != 0:
