@@ -13,14 +13,13 @@ from waiting import HANG_SECONDS
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.every_python,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
 ]
 
 #: A compile that takes long enough to be under way at a fork, and one that does not.
 SOURCES = """
 KERNEL = "__global__ void k{0}(float* p) {{ for (int j = 0; j < {0} + 9; j++) p[j] = p[j + 1] * p[j + {0}]; }}"
-LONG = " ".join(map(KERNEL.format, range(100)))
+LONG = " ".join(map(KERNEL.format, range(70)))
 SHORT = "__global__ void other(float* p) { *p = 1; }"
 """
 STARTED = """
@@ -97,6 +96,7 @@ def run(tmp_path):
     return run
 
 
+@pytest.mark.every_python
 def test_children_compile_while_their_parent_does(run):
     """At no moment of a first use does a child wait for its parent's threads; it compiles something else."""
     sizes = run(IN_A_THREAD, "other", 0, 0.02, 0.05, 0.1, 0.2, 0.4)
@@ -110,6 +110,7 @@ def test_a_child_gets_what_its_parent_compiles(run):
     assert int(size) > 0
 
 
+@pytest.mark.every_python
 def test_a_fork_in_a_handler(run):
     """A handler of a signal that forks while the main thread waits for a compile: both have the image."""
     lines = dict(line.split() for line in run(IN_A_HANDLER))
