@@ -13,15 +13,15 @@ steps=" ${*:-build verify test} "
 root=$work/root here=$work/here
 packages=("$checkout[build]" --group "$checkout/pyproject.toml:quick")
 
-there() { # COMMAND: a bash command on the emulated machine, in its /work
+there() { # COMMAND: a bash command on the emulated machine, in its /build
   unshare --user --map-root-user --mount --pid --fork bash -euo pipefail -c '
     mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
     magic="\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
     mask="\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
     echo -n ":aarch64:M::$magic:$mask:$(command -v qemu-aarch64-static):F" >/proc/sys/fs/binfmt_misc/register
     mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev"
-    exec chroot "$1" env -i HOME=/work PATH=/work/env/bin:/usr/bin:/bin LANG=C.UTF-8 \
-      HATCH_CUDA_KERNELS_CACHE_DIR=/work/cache bash -euo pipefail -c "cd /work; $2"' there "$root" "$1"
+    exec chroot "$1" env -i HOME=/build PATH=/build/env/bin:/usr/bin:/bin LANG=C.UTF-8 \
+      HATCH_CUDA_KERNELS_CACHE_DIR=/build/cache bash -euo pipefail -c "cd /build; $2"' there "$root" "$1"
 }
 
 on_both() { # COMMAND: a bash command with hatch-cuda-kernels, here and there, one after the other
@@ -29,26 +29,26 @@ on_both() { # COMMAND: a bash command with hatch-cuda-kernels, here and there, o
   there "$1"
 }
 
-if [ ! -e "$root/work/env" ]; then
+if [ ! -e "$root/build/env" ]; then
   debian=$(. /etc/os-release && echo "$VERSION_CODENAME")
   programs=base-passwd,bash,coreutils,findutils,g++,gcc,git,grep,libc-bin,procps,python3-venv,sed,util-linux,xz-utils
   mmdebstrap --quiet --mode=root --variant=extract --arch=arm64 --include="$programs" "$debian" "$root" \
     /etc/apt/sources.list.d/debian.sources
   ln -sfn bash "$root/bin/sh" && ln -sfn gcc "$root/usr/bin/cc" # what installing the packages would have made
   cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
-  mkdir -p "$root/work" "$here"
+  mkdir -p "$root/build" "$here"
   there "python3 -m venv --without-pip env"
   python=$(there "python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'")
   uv venv --quiet --python "$python" "$here/env"
   uv pip install --quiet --python "$here/env" "${packages[@]}"
   uv pip freeze --python "$here/env" | grep -v "^hatch-cuda-kernels" >"$work/packages.txt"
   uv pip install --quiet --python "$here/env" --python-platform aarch64-manylinux_2_28 --link-mode copy \
-    --constraint "$work/packages.txt" --target "$root/work/env/lib/python$python/site-packages" "${packages[@]}"
+    --constraint "$work/packages.txt" --target "$root/build/env/lib/python$python/site-packages" "${packages[@]}"
   # Scripts that are installed from here would start the Python of here.
-  printf '#!/work/env/bin/python3\nfrom hatch_cuda_kernels.cli import main\nraise SystemExit(main())\n' \
-    >"$root/work/env/bin/hatch-cuda-kernels"
-  chmod +x "$root/work/env/bin/hatch-cuda-kernels"
-  for copy in "$here" "$root/work"; do
+  printf '#!/build/env/bin/python3\nfrom hatch_cuda_kernels.cli import main\nraise SystemExit(main())\n' \
+    >"$root/build/env/bin/hatch-cuda-kernels"
+  chmod +x "$root/build/env/bin/hatch-cuda-kernels"
+  for copy in "$here" "$root/build"; do
     cp -r "$checkout/example_project" "$copy/example"
     mkdir "$copy/chars" # whose plain char is unsigned for the host's compilers there
     printf 'schema: 1\ncuda: "13.0"\narches: [sm_90, compute_80]\nmodules: {chars: {source: chars.cu}}\n' \
@@ -68,7 +68,7 @@ if [[ $steps == *" build "* ]]; then
     on_both "cd 5x6 && time hatch-cuda-kernels build -q --out ../stores/5x6-$route $route.yaml"
   done
   on_both "cd cub10x8 && time hatch-cuda-kernels build -q --out ../stores/cub10x8 --arch sm_90"
-  python3 - "$here/stores" "$root/work/stores" >"$work/digests.md" <<'PYTHON'
+  python3 - "$here/stores" "$root/build/stores" >"$work/digests.md" <<'PYTHON'
 import json, sys
 from pathlib import Path
 
@@ -92,11 +92,11 @@ fi
 
 if [[ $steps == *" verify "* ]]; then
   (cd "$here/example" && PATH="$here/env/bin:$PATH" HATCH_CUDA_KERNELS_CACHE_DIR="$here/cache" \
-    "$here/env/bin/python" -m hatchling build -t wheel -d "$root/work/dist" >/dev/null)
-  there "export HATCH_CUDA_KERNELS_CACHE_DIR=/work/empty; uname -m; time hatch-cuda-kernels verify --rebuild dist/*.whl"
+    "$here/env/bin/python" -m hatchling build -t wheel -d "$root/build/dist" >/dev/null)
+  there "export HATCH_CUDA_KERNELS_CACHE_DIR=/build/empty; uname -m; time hatch-cuda-kernels verify --rebuild dist/*.whl"
 fi
 
 if [[ $steps == *" test "* ]]; then
-  rm -rf "$root/work/checkout" && git clone --quiet "$checkout" "$root/work/checkout"
+  rm -rf "$root/build/checkout" && git clone --quiet "$checkout" "$root/build/checkout"
   there "cd checkout && time python3 -m pytest -q -n 2 -m 'not slow' -p no:cacheprovider"
 fi

@@ -194,7 +194,9 @@ class DiskCache:
             return entry, False
         once = self.once()
         before = once.failure(key)
-        damaged = [folder for folder in self._folders if folder.holds(key)]  # as get() has just found
+        damaged = [folder for folder in self._folders if folder.holds(key)]
+        if damaged and (entry := self.get(key)) is not None:  # somebody put it there after the first look
+            return entry, False
         with once.turn(key, lambda: any(folder.holds(key) for folder in self._folders if folder not in damaged)):
             entry = self.get(key)
             if entry is not None:
@@ -419,12 +421,12 @@ class Notes:
 
     @contextlib.contextmanager
     def turn(self, subject: str) -> Iterator[None]:
-        """Run the body while no other process is in a turn of this subject, or once there is a note about it."""
+        """Run the body while no other process has a turn of this name, or once there is a note about the subject."""
         from hatch_cuda_kernels.cache.publishing import held  # who finds a note needs no lock
 
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError), _opened(make=True) as notes:
-                lock = self._file(subject).replace(".json", ".lock")
+                lock = f"{self._name}.lock"  # one for all subjects, or there would be ever more of them
                 stack.enter_context(held(notes, lock, _NOTE_SECONDS, lambda: bool(self.read(subject))))
             yield
 
@@ -448,7 +450,7 @@ class Notes:
         return f"{self._name}-{sha256(subject.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
 
     def _files(self, notes: Folder) -> list[str]:
-        return [name for name in notes.names() if name.startswith(f"{self._name}-") and name.endswith(".json")]
+        return [name for name in notes.names() if name.startswith(f"{self._name}-")]
 
 
 def file_state(path: str | Path) -> str:

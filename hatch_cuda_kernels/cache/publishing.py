@@ -209,7 +209,9 @@ class Once:
         one. Where nothing can be locked, the body runs at once. Raises ReentryError within a turn of the same key.
         """
         with refuse_reentry((id(self), key), "a compile"), contextlib.ExitStack() as stack:
-            any(self._enter(f"{key}{number}", _lock_name(key, number), ready, stack) for number in range(_MOST_TURNS))
+            for number in range(_MOST_TURNS):
+                if self._enter(f"{key}{number}", _lock_name(key, number), ready, stack):
+                    break
             yield
 
     def _enter(self, turn: str, lock: str, ready: Callable[[], bool], stack: contextlib.ExitStack) -> bool:
@@ -348,8 +350,8 @@ def evict(root: Folder, stored: StoredEntry) -> bool:
     key = stored.key
     try:
         with root.folder(prefix_of(key)) as prefix, made(root, STAGING) as staging:
-            if last_use(prefix, key) == stored.used:
-                remove(staging, _move_away(prefix, key, staging) or key)
+            if last_use(prefix, key) == stored.used and (moved := _move_away(prefix, key, staging)) is not None:
+                remove(staging, moved)
             return not prefix.has(key)
     except FileNotFoundError:
         return True

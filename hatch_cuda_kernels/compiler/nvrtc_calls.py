@@ -12,7 +12,8 @@ descriptors with fixed numbers. Tools that assemble must not find these files: t
 
 **Host.** NVRTC takes plain ``char`` as the host's compilers do, which is unsigned on Linux aarch64. There it is told
 what it does everywhere else, so that equal sources give equal images, and a compile on a device's host what its wheel
-ships. NVRTC 12.9 and 13.0 have the flag on both hosts; nothing in an image says that it was given.
+ships. NVRTC 12.9, 13.0 and 13.5 take the flag on both hosts, and then write the same; nothing in an image says that it
+was given.
 """
 
 from __future__ import annotations

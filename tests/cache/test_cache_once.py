@@ -13,7 +13,7 @@ from cache_entries import entry_of, folder_of, key_of, reopen
 from cache_processes import Worker, run_together
 from waiting import HANG_SECONDS, on_turn, wait_until
 
-from hatch_cuda_kernels.cache import publishing
+from hatch_cuda_kernels.cache import DiskCache, publishing
 from hatch_cuda_kernels.cache.files import open_folder
 from hatch_cuda_kernels.cache.publishing import Once
 from hatch_cuda_kernels.errors import CompileError
@@ -181,6 +181,24 @@ def test_who_waits_too_long_compiles_alone(path, hung):
     start = time.monotonic()
     assert reopen(path, lock_seconds=0.3).get_or_make(key_of(0), lambda: entry_of(0)) == (entry_of(0), True)
     assert time.monotonic() - start >= 0.3
+    assert hung.process.poll() is None
+
+
+def test_who_just_missed_an_image_does_not_wait_for_another_compile(path, hung, monkeypatch):
+    """An image that is put after the first look is no damage, whoever holds the lock that its key shares."""
+    cache, look = reopen(path), DiskCache.get
+    puts = [lambda: reopen(path).put(entry_of(0))]
+
+    def look_too_early(cache, key):
+        found = look(cache, key)
+        while puts:
+            puts.pop()()
+        return found
+
+    monkeypatch.setattr(DiskCache, "get", look_too_early)
+    start = time.monotonic()
+    assert cache.get_or_make(key_of(0), lambda: pytest.fail("compiled")) == (entry_of(0), False)
+    assert time.monotonic() - start < HANG_SECONDS / 2
     assert hung.process.poll() is None
 
 
