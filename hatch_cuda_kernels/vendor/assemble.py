@@ -131,8 +131,8 @@ def _function(module: str) -> str:
 
 def _source(module: str) -> str:
     path = _ROOT.joinpath(*module.split("."))
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return file.read_text(encoding="utf-8")
+    file = path / "__init__.py"  # a folder alone may be left from another version, with its byte code
+    return (file if file.is_file() else path.with_suffix(".py")).read_text(encoding="utf-8")
 
 
 @cache
