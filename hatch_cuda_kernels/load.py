@@ -326,7 +326,7 @@ class Store:
             refusal=LIBRARIES.refusal,
         )
         before = ahead.pop() if ahead else found  # what has read the sources, unless they were asked for since
-        return found._replace(made=before.made, source=before.source)
+        return found._replace(compiled=before.compiled, source=before.source)
 
     def _compile_ahead(self, name: str, module: str | None, policy: Policy | None) -> list[Request]:
         """Compile what only a compile can give device 0, while its context is being made; return the request, if any.

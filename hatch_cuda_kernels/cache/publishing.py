@@ -312,7 +312,7 @@ _MOST_TEXT: Final = 1000
 #: Above the cap, room is made down to this share of it, so that not every write has to.
 _KEEP: Final = 0.9
 #: Entries that are looked at, and removed beyond what is needed, by a process that meets the cap: 0.1 s each.
-_MOST_SEEN: Final = 4000
+_MOST_LISTED: Final = 4000
 _MOST_EXTRA: Final = 200
 #: A wrong total (a crash between a write and its count, a folder removed by hand) is corrected after this time.
 _RECOUNT_SECONDS: Final = 24 * 3600.0
@@ -543,13 +543,13 @@ def _make_room(root: Folder, total: int, most: int, *, keep: str) -> int:
     sweep(root)
     remove(root, QUARANTINE)
     names = sorted(prefixes(root), key=lambda _: os.urandom(4))
-    seen: list[StoredEntry] = []
-    while names and len(seen) < _MOST_SEEN:
-        seen += stored_in(root, names.pop())
+    listed: list[StoredEntry] = []
+    while names and len(listed) < _MOST_LISTED:
+        listed += stored_in(root, names.pop())
     if not names:  # so all was counted
-        total = _count(root, seen)
+        total = _count(root, listed)
     rest = (entry for name in names for entry in stored_in(root, name))
-    for stored in (seen, rest):
+    for stored in (listed, rest):
         if total > most:
             total = _evict_oldest(root, stored, total, most, keep=keep)
     return total

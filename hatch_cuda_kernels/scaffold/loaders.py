@@ -45,7 +45,7 @@ class StatedMacro(NamedTuple):
 
     name: str
     value: str | None
-    told: str = ""
+    unresolved: str = ""
     """The expression whose value is unknown, with its place."""
     others: str = ""
     """The same of one that may have other values."""
@@ -147,7 +147,7 @@ class _MacroValue(NamedTuple):
 
     text: str | None
     choices: Choices
-    told: str = ""
+    unresolved: str = ""
     is_defined: bool = True
     others: str = ""
     """The expression that may be others, and its place."""
@@ -169,14 +169,14 @@ class _Facts:
         self._read(scope, ())
 
     def _read(self, scope: PythonScope, within: tuple[str, ...]) -> None:
-        for text in (one._replace(scope=scope) for one in scope.said.texts):
+        for text in (one._replace(scope=scope) for one in scope.facts.texts):
             if _spells_macro(text):
                 self._define(text)
-        for iterated, loop in scope.said.loops:
+        for iterated, loop in scope.facts.loops:
             shown = ast.unparse(loop)
             if any(mark in shown for mark in (".replace(", "#define", "-D")):
                 self._choose(scope, iterated)
-        for call in scope.said.calls:
+        for call in scope.facts.calls:
             self._read_call(scope, call, (*within, scope.place))
 
     def _read_call(self, scope: PythonScope, call: ast.Call, within: tuple[str, ...]) -> None:
@@ -200,21 +200,21 @@ class _Facts:
             for line in text.text.splitlines() if choices is not None else ():
                 found = _MACRO.fullmatch(line.strip())
                 if found is not None:
-                    told = f"the text at {spelled.place}"
-                    others = told if OPEN in (choices or ()) else ""
-                    value = _MacroValue(found[2] or None, choices or frozenset(), told, others=others)
+                    unresolved = f"the text at {spelled.place}"
+                    others = unresolved if OPEN in (choices or ()) else ""
+                    value = _MacroValue(found[2] or None, choices or frozenset(), unresolved, others=others)
                     self._defined[found[1]][value] = None
 
     def _note(self, name: str, value: Found) -> None:
         """Note what a macro may be."""
-        told = f"{ast.unparse(value.node)} at {value.place}"
+        unresolved = f"{ast.unparse(value.node)} at {value.place}"
         constants = [one.node.value if isinstance(one.node, ast.Constant) else "" for one in _resolved(value)]
         for text in value.scope.texts_of(value.node):
             choices = merge(text.choices, value.choices)
             if choices is not None:
                 value_text = None if constants == [None] else text.text
-                others = told if OPEN in choices else ""
-                self._chosen[name][_MacroValue(value_text, choices, told, others=others)] = None
+                others = unresolved if OPEN in choices else ""
+                self._chosen[name][_MacroValue(value_text, choices, unresolved, others=others)] = None
 
     def _choose(self, scope: PythonScope, iterated: ast.expr) -> None:
         """Note the macros of a mapping that is iterated over. One that is added under a condition may be missing."""
@@ -243,7 +243,7 @@ class _Facts:
 
 def _without_unknown(values: list[_MacroValue]) -> list[_MacroValue]:
     """Return the values that are known, with what else there is; all if none is."""
-    others = next((one.told for one in values if one.is_unknown), "")
+    others = next((one.unresolved for one in values if one.is_unknown), "")
     return [one._replace(others=one.others or others) for one in values if not one.is_unknown] or values
 
 
@@ -283,7 +283,7 @@ def _pairs(mapping: Found, within: tuple[object, ...] = ()) -> Iterator[tuple[st
 
 
 def _stated(name: str, value: _MacroValue) -> StatedMacro:
-    return StatedMacro(name, value.text, value.told if value.is_unknown else "", value.others)
+    return StatedMacro(name, value.text, value.unresolved if value.is_unknown else "", value.others)
 
 
 def _products(axes: Mapping[str, Sequence[_MacroValue]]) -> list[tuple[StatedMacro, ...]]:
@@ -363,7 +363,7 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
     first = group[0]
     axes = [macro.name for macro in first.chosen if macro.is_axis]
     bare = [macro.name for macro in first.chosen if macro.value is None]
-    guessed = {macro: _guess(macro) for one in group for macro in one.chosen if macro.told}
+    guessed = {macro: _guess(macro) for one in group for macro in one.chosen if macro.unresolved}
     rows = [
         {macro.name: guessed.get(macro, str(macro.value)) for macro in one.chosen if macro.is_axis} for one in group
     ]
@@ -378,7 +378,7 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
         options=options | ({"define": define} if define else {}),
         instances=[*dict.fromkeys(name for one in group for name in one.names if "<" in name)],
         guesses=[
-            *(_GUESS.format(value, macro.name, macro.told) for macro, value in guessed.items()),
+            *(_GUESS.format(value, macro.name, macro.unresolved) for macro, value in guessed.items()),
             *(_OTHERS.format(*one) for one in others.items()),
         ],
         left_out=left_out,

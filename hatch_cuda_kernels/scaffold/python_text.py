@@ -134,7 +134,7 @@ class PythonFiles:
         return [one.bind(call, caller) for one in (own or found)[:4]]
 
 
-class _Said(NamedTuple):
+class _ScopeFacts(NamedTuple):
     """What the code of a file, a class or a function says."""
 
     values: dict[str, list[Found]]
@@ -160,7 +160,7 @@ class PythonScope:
         self.node: Final = node
         self.path: Final = path
         self.outer: Final = outer
-        self.said = _Said(defaultdict(list), defaultdict(list), [], defaultdict(list), [], [], [], set())
+        self.facts = _ScopeFacts(defaultdict(list), defaultdict(list), [], defaultdict(list), [], [], [], set())
         self.bound: dict[str, Found] | None = None
         """The arguments of a call."""
 
@@ -180,39 +180,39 @@ class PythonScope:
             case ast.Call(func=ast.Attribute(attr="append" | "extend" as how, value=owner), args=[value]):
                 self._assign(owner, Found(ast.List([value]) if how == "append" else value, self, branches))
             case ast.Return(value=ast.expr() as value):
-                self.said.returned.append(value)
+                self.facts.returned.append(value)
             case ast.For(iter=iterated):
-                self.said.loops.append((iterated, node))
+                self.facts.loops.append((iterated, node))
             case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()], comparators=[listed]):
-                self.said.compared[name] += getattr(listed, "elts", ())
-        self.said.calls.extend([node] if isinstance(node, ast.Call) else [])
+                self.facts.compared[name] += getattr(listed, "elts", ())
+        self.facts.calls.extend([node] if isinstance(node, ast.Call) else [])
         comprehended = node.generators if isinstance(node, _COMPREHENSIONS) else []
-        self.said.loops.extend((one.iter, node) for one in comprehended)
+        self.facts.loops.extend((one.iter, node) for one in comprehended)
         is_text = isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Constant)) or name_of(node) == "format"
-        if is_text and isinstance(node, ast.expr) and node not in self.said.parts:
-            self.said.texts.append(Found(node, self, branches))
-            self.said.parts.update(ast.walk(node))
+        if is_text and isinstance(node, ast.expr) and node not in self.facts.parts:
+            self.facts.texts.append(Found(node, self, branches))
+            self.facts.parts.update(ast.walk(node))
 
     def _assign(self, target: ast.expr, value: Found) -> None:
         if isinstance(value.node, ast.Name):
-            self.said.texts.append(value)
+            self.facts.texts.append(value)
         if isinstance(target, ast.Subscript):
             self._holder(target.value).entries[key_of(target.value)].append((target.slice, value))
         else:
             self._holder(target).values[key_of(target)].append(value)
 
-    def _holder(self, target: ast.expr) -> _Said:
+    def _holder(self, target: ast.expr) -> _ScopeFacts:
         """Return what the class says for an attribute of ``self``, else what this scope does."""
         scope: PythonScope | None = self
         while isinstance(target, ast.Attribute) and scope is not None and not isinstance(scope.node, ast.ClassDef):
             scope = scope.outer
-        return (scope or self).said
+        return (scope or self).facts
 
     def bind(self, call: ast.Call, caller: PythonScope) -> PythonScope:
         """Return the function's scope with the arguments of a call."""
         parameters = [one.arg for one in self._parameters() if one.arg not in {"self", "cls"}]
         scope = PythonScope(self.project, self.node, self.path, self.outer)
-        scope.said = self.said
+        scope.facts = self.facts
         scope.bound = {name: Found(value, caller) for name, value in zip(parameters, call.args, strict=False)}
         scope.bound |= {one.arg: Found(one.value, caller) for one in call.keywords if one.arg}
         return scope
@@ -227,7 +227,7 @@ class PythonScope:
         found: list[Found] = []
         while scope is not None and not found:
             if not isinstance(scope.node, ast.ClassDef) or key.startswith("self."):
-                assigned = scope.said.values.get(key, ())
+                assigned = scope.facts.values.get(key, ())
                 found = [one._replace(scope=self) if scope is self else one for one in assigned]
                 found += scope.passed(key)
             scope = scope.outer
@@ -243,7 +243,7 @@ class PythonScope:
         if key or not isinstance(node, ast.Attribute):
             return self, key
         key, around = f"self.{node.attr}", self._holder(node)
-        others = [one for one in self.project.classes if key in one.said.values and one.said is not around]
+        others = [one for one in self.project.classes if key in one.facts.values and one.facts is not around]
         return (others[0], key) if len(others) == 1 else (self, "")
 
     def assigned_items(self, node: ast.expr) -> Iterator[tuple[str, Found]]:
@@ -254,7 +254,7 @@ class PythonScope:
 
     def items_of(self, key: str) -> Iterator[tuple[str, Found]]:
         """Yield what is assigned to the items of a mapping that a name stands for, here or around."""
-        for name, value in self.said.entries.get(key, ()):
+        for name, value in self.facts.entries.get(key, ()):
             if isinstance(name, ast.Constant):
                 yield str(name.value), value._replace(scope=self)
         if self.outer is not None:
@@ -270,7 +270,7 @@ class PythonScope:
         found = [] if default is None else [Found(default, self.outer or self)]
         if self.bound is not None:
             return found
-        allowed = [Found(one, self) for one in self.said.compared.get(name, ())]
+        allowed = [Found(one, self) for one in self.facts.compared.get(name, ())]
         every = [*found, *allowed, *self.project.keywords.get(name, ())]
         return _unique(every, *([] if allowed else [OPEN]))
 
@@ -318,12 +318,12 @@ class PythonScope:
             case ast.Call():
                 same = passed_on(node)
                 callees = self.project.callees(node, self) if same is None else []
-                returns = [Found(value, one) for one in callees for value in one.said.returned]
+                returns = [Found(value, one) for one in callees for value in one.facts.returned]
                 return node, returns if same is None else [Found(same, self)]
         return node, self.meant(node)
 
     def texts_of(self, node: ast.expr) -> list[Text]:
-        """Return the texts that an expression may be, with UNKNOWN for what is not told."""
+        """Return the texts that an expression may be, with UNKNOWN for what cannot be resolved."""
         found = [
             Text(text.text, choices)
             for one in self.resolve(node)

@@ -177,7 +177,7 @@ class ModuleSource:
 
         Other toolkit headers than the build's may ask for standard headers that the store lacks: it has this package's.
         """
-        index = self._seen
+        index = self._index_read
         is_here = index.editable is not None or (self._unlisted is not None and self._reading.is_here)
         if is_here or found.takes_as(index.toolkit_headers, index.outside):
             return found
@@ -189,7 +189,7 @@ class ModuleSource:
 
         finisher: Finisher = "nvjitlink" if self._index.is_linked else self._finisher
         return disagreement(
-            found, self._seen.outside, finisher=finisher, opened=lambda: self.job(arch, instance).opened
+            found, self._index_read.outside, finisher=finisher, opened=lambda: self.job(arch, instance).opened
         )
 
     def key(self, arch: SmArch, instance: str | None, toolchain: Toolchain) -> str:
@@ -197,7 +197,7 @@ class ModuleSource:
         toolchain = self.toolchain(toolchain)
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
-        used = toolchain.of_compile(self._seen.outside, finisher=self._finisher)
+        used = toolchain.of_compile(self._index_read.outside, finisher=self._finisher)
         return self._key(arch, instance, used.key_part)
 
     def finished_key(self, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
@@ -221,7 +221,7 @@ class ModuleSource:
 
         if self._index.editable is not None or self._index.is_linked:
             return None
-        part = recall_key_part(self._seen.outside, built=self._built, lto=self._lto)
+        part = recall_key_part(self._index_read.outside, built=self._built, lto=self._lto)
         if part is None:
             from hatch_cuda_kernels.compiler.toolchain import hash_ahead  # off the hit path
 
@@ -242,13 +242,13 @@ class ModuleSource:
         if self._as_shipped:
             from hatch_cuda_kernels.compiler.toolchain import remember_key_part  # off the hit path
 
-            remember_key_part(self._seen.outside, built=self._built, lto=self._lto, used=self.toolchain)
+            remember_key_part(self._index_read.outside, built=self._built, lto=self._lto, used=self.toolchain)
 
     @property
     def _built(self) -> str:
         """What the headers from outside the project are that the sources were read with."""
         is_here = self._unlisted is not None and self._reading.is_here
-        return _HERE if is_here else self._seen.outer_headers
+        return _HERE if is_here else self._index_read.outer_headers
 
     @property
     def _lto(self) -> bool:
@@ -263,7 +263,7 @@ class ModuleSource:
         from hatch_cuda_kernels.compiler import cache_key  # off the prebuilt path
 
         return cache_key(
-            source_sha256=self._seen.source_sha256,
+            source_sha256=self._index_read.source_sha256,
             options=self._index.options,
             arch=arch,
             kind="cubin",
@@ -284,7 +284,7 @@ class ModuleSource:
         index, root = self._index, self.root
         if index.editable is not None or index.is_linked:
             return False
-        index = self._seen
+        index = self._index_read
         files = {root / name: digest for name, digest in index.files.items()}
         files |= {self._reader.folder / STANDARD_FILE: index.standard} if index.standard else {}
         try:
@@ -306,10 +306,10 @@ class ModuleSource:
         return self._reader.names(self._module) if instance is None else (instance,)
 
     @property
-    def _seen(self) -> ModuleIndex:
+    def _index_read(self) -> ModuleIndex:
         """The index, with what the sources are unless they are those of an editable install."""
         is_known = self._unlisted is None or self._index.editable is not None
-        return self._index if is_known else self._reading.seen
+        return self._index if is_known else self._reading.module
 
     def declares(self, kernel: str) -> bool:
         """Return whether the sources declare a kernel. Raises what ``job`` raises."""
@@ -339,13 +339,13 @@ class ModuleSource:
         if not is_here and not {*sources.outside}.issubset(index.outside or ()):
             sources, is_here = self._read_unlisted(is_here=True), True
         units = recipe.units(sources)
-        seen = index._replace(
+        module = index._replace(
             units=tuple(UnitRecord(unit.source, unit.program.sha256, unit.asked) for unit in units),
             files=sources.files,
             outside=units[0].program.toolkit,
             standard=index.standard if sources.standard and not is_here else "",
         )
-        reading = SourceReading(seen, is_here, _plain_kernels(sources), sources)
+        reading = SourceReading(module, is_here, _plain_kernels(sources), sources)
         self._note(unlisted, reading)
         return reading
 
@@ -404,14 +404,14 @@ class ModuleSource:
         from hatch_cuda_kernels.compiler import rule_files
         from hatch_cuda_kernels.includes import STANDARD_FOLDER
 
-        seen, sources = reading.seen, reading.sources
+        module, sources = reading.module, reading.sources
         standard = sources.standard if sources and reading.is_here else ()
         files = [*rule_files(), *(f"{STANDARD_FOLDER}/{name}" for name in standard)]
         part = self._toolkit_part(reading) if reading.is_here else None
-        if not rule_files() or seen.is_linked or (reading.is_here and part is None):
+        if not rule_files() or module.is_linked or (reading.is_here and part is None):
             return
-        units = [[unit.source, unit.sha256, unit.asked] for unit in seen.units]
-        known = {"units": units, "files": seen.files, "outside": seen.outside, "standard": seen.standard}
+        units = [[unit.source, unit.sha256, unit.asked] for unit in module.units]
+        known = {"units": units, "files": module.files, "outside": module.outside, "standard": module.standard}
         states = {"states": {path: file_state(path) for path in files}, "part": part}
         found = {"is_here": reading.is_here, "kernels": reading.kernels}
         Notes(_READINGS).write(self._subject(unlisted), known | states | found)
@@ -420,7 +420,7 @@ class ModuleSource:
         """Return what of the toolchain here enters the key of a reading with its headers; None without a toolchain."""
         from hatch_cuda_kernels.compiler.toolchain import current_toolchain, recall_key_part  # off the prebuilt path
 
-        outside = reading.seen.outside
+        outside = reading.module.outside
         known = recall_key_part(outside, built=_HERE, lto=self._lto)
         try:
             return known or current_toolchain().of_compile(outside, finisher=self._finisher).key_part

@@ -84,7 +84,7 @@ class UnlistedModule:
 class SourceReading(NamedTuple):
     """What the sources of a combination were read as."""
 
-    seen: ModuleIndex
+    module: ModuleIndex
     """The module's index with it."""
     is_here: bool
     """Whether headers from outside the project are those that are installed, and not those of the build."""

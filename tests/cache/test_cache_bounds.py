@@ -291,7 +291,7 @@ def test_an_entry_in_use_on_windows_is_passed_over(path, monkeypatch):
 
 def test_among_very_many_entries_some_are_looked_at(path, monkeypatch):
     """The cap holds, the new entry stays, and no more go than make room, however few prefixes are looked at."""
-    monkeypatch.setattr(publishing, "_MOST_SEEN", 3)
+    monkeypatch.setattr(publishing, "_MOST_LISTED", 3)
     fill(path, range(40))
     cache = reopen(path, 20 * SIZE)
     for number in range(40, 50):
@@ -303,7 +303,7 @@ def test_among_very_many_entries_some_are_looked_at(path, monkeypatch):
 
 def test_where_much_room_is_made_at_once_it_is_made(path, monkeypatch):
     """An entry that takes the place of more than those that were looked at gets it."""
-    monkeypatch.setattr(publishing, "_MOST_SEEN", 3)
+    monkeypatch.setattr(publishing, "_MOST_LISTED", 3)
     fill(path, range(20))
     large = entry_of(20, size=10 * SIZE)
     assert reopen(path, 20 * SIZE).put(large)

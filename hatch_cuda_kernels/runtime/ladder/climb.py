@@ -63,7 +63,7 @@ def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
 
 def cached(request: Request) -> Iterator[Candidate]:
     """Rung 3: the compile that an earlier process (or a build on this machine) recorded, or why there is none."""
-    if request.made:  # and recorded by now; if it is for another device, the next rung looks again
+    if request.compiled:  # and recorded by now; if it is for another device, the next rung looks again
         yield _not_cached(request, "nothing was recorded before this process compiled it")
         return
     try:

@@ -165,14 +165,14 @@ def _older(request: Request, toolchain: Toolchain) -> str:
 
 
 def _jit(request: Request, key: str) -> Image:
-    return request.made.pop(key, None) or get_or_make_image(request, key, partial(_compile, request))
+    return request.compiled.pop(key, None) or get_or_make_image(request, key, partial(_compile, request))
 
 
 def jit_ahead(request: Request) -> None:
     """Compile for this request now, if that is possible; it keeps the image."""
     found = _key_and_nvrtc(request)
     if not isinstance(found, str | Problem):
-        request.made[found[0]] = _jit(request, found[0])
+        request.compiled[found[0]] = _jit(request, found[0])
 
 
 def _compile(request: Request, notice: Notice) -> Entry:

@@ -46,7 +46,7 @@ class Request(NamedTuple):
     """Whether the environment allows compiling."""
     refusal: Callable[[ComputeCapability, str], str | None]
     """Why the driver of such a device refused an image (by digest) earlier in this process, or None."""
-    made: dict[str, Image]
+    compiled: dict[str, Image]
     """What was compiled for this request before its device was asked, by key."""
 
     @property
@@ -176,7 +176,7 @@ def make_request(
         tier_up=tier_up,
         jit=jit_allowed(),
         refusal=refusal,
-        made={},
+        compiled={},
     )
 
 
