@@ -59,8 +59,7 @@ class ComputeCapability(NamedTuple):
 
         match = re.fullmatch(r"([1-9][0-9]*)\.([0-9])", text)
         if match is None:
-            message = f"not a compute capability: {text!r} (write it like '9.0')"
-            raise ValueError(message)
+            raise ValueError(f"not a compute capability: {text!r} (write it like '9.0')")
         return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
@@ -86,8 +85,7 @@ class SmArch(NamedTuple):
         # Without a regular expression: to import re takes longer than all else on the way to a kernel.
         is_number = number.isascii() and number.isdigit() and len(number) > 1 and number[0] != "0"
         if not is_number or kind not in {"sm", "compute"}:
-            message = f"unknown architecture {text!r}"
-            raise ValueError(message)
+            raise ValueError(f"unknown architecture {text!r}")
         return cls(int(number[:-1]), int(number[-1]), rest[len(number) :], kind == "compute")
 
     @classmethod

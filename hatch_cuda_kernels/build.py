@@ -17,7 +17,7 @@ from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputEr
 from hatch_cuda_kernels.includes import ProjectFiles
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import spelled_without_archs
-from hatch_cuda_kernels.plan import arch_warnings, check_release, learn, make_plan, open_reader
+from hatch_cuda_kernels.plan import PlannedModule, arch_warnings, check_release, learn, make_plan, open_reader
 from hatch_cuda_kernels.pool import find_fresh, find_missing, open_progress
 from hatch_cuda_kernels.store import STORE_FOLDER, check_built, prepare_place, read_blocks, write_store
 from hatch_cuda_kernels.terminal import count_text, printable, text_table, wrap
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import SourceReader
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.plan import PlannedModule
     from hatch_cuda_kernels.pool import FailedJob, Progress
     from hatch_cuda_kernels.store import BuiltModule
 

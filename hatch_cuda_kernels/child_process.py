@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.threads import Call
 
+
 T = TypeVar("T")
 
 #: Make glibc's malloc keep what a compile frees for the next one: else NVRTC returns its memory to the system and

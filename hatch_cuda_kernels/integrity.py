@@ -46,8 +46,7 @@ def check_shape(data: object, shape: Any) -> None:
     """Raise ValueError, naming the place, if the data does not have the shape."""
     place = _misfit(data, shape)
     if place is not None:
-        message = f"{place.lstrip('.') or 'the file'} is missing or damaged"
-        raise ValueError(message)
+        raise ValueError(f"{place.lstrip('.') or 'the file'} is missing or damaged")
 
 
 def inner_path(data: object) -> bool:

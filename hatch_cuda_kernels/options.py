@@ -305,8 +305,7 @@ def options_from(data: dict[str, Any]) -> NvrtcOptions:
         raise TypeError(str(error).removeprefix("options: ")) from None
     refusal = next(filter(None, map(extra_refusal, options.extra)), None)
     if refusal is not None:
-        message = f"extra: {refusal}"
-        raise ValueError(message)
+        raise ValueError(f"extra: {refusal}")
     return options
 
 
@@ -323,12 +322,10 @@ def options_of(given: object) -> NvrtcOptions:
     elif isinstance(given, NvrtcOptions):
         values = {name: value for name, default in _DEFAULTS.items() if (value := getattr(given, name)) != default}
     else:
-        message = f"options takes an NvrtcOptions or a dict such as {{'use_fast_math': True}}, not {given!r}"
-        raise TypeError(message)
+        raise TypeError(f"options takes an NvrtcOptions or a dict such as {{'use_fast_math': True}}, not {given!r}")
     unknown = next((name for name in values if name not in _DEFAULTS), None)
     if unknown is not None:
-        message = f"options: there is no option {unknown!r}; there are {', '.join(_DEFAULTS)}"
-        raise TypeError(message)
+        raise TypeError(f"options: there is no option {unknown!r}; there are {', '.join(_DEFAULTS)}")
     return NvrtcOptions(**{name: _converted_value(name, value) for name, value in values.items()})
 
 
@@ -353,8 +350,7 @@ def _converted_value(name: str, value: Any) -> Any:
         pairs = [[macro, text] for macro, text in kept] if name == "define" else _plain(kept)
         check_shape({name: pairs}, {name: _shape_of(name)})
     except (TypeError, ValueError):
-        message = f"options: {name} takes {_expectation(name)}, not {value!r}"
-        raise TypeError(message) from None
+        raise TypeError(f"options: {name} takes {_expectation(name)}, not {value!r}") from None
     return _ENUMS[name](kept) if name in _ENUMS else kept
 
 

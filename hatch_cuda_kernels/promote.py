@@ -8,7 +8,7 @@ from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml w
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.names import axes_key, family_key, match, normalize_name
-from hatch_cuda_kernels.store import ModuleSource, find_module
+from hatch_cuda_kernels.store import ModuleSource, StoreReader, find_module
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.manifest import Manifest, Module
-    from hatch_cuda_kernels.store import StoreReader
 
 
 class Miss(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler import Recipe, entry_of, further_levels, read_recipe
+from hatch_cuda_kernels.compiler import CompileJob, Recipe, entry_of, further_levels, read_recipe
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
-from hatch_cuda_kernels.image import Image, Kind
+from hatch_cuda_kernels.image import Image, Kind, Symbol
 from hatch_cuda_kernels.includes import Project, normalize
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal, option_conflicts, options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
-    from hatch_cuda_kernels.compiler import CompileJob
     from hatch_cuda_kernels.execution_space import SourceSet
-    from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.runtime.launch import Kernel, Loaded
 
 #: What a text is called in messages and logs.
@@ -287,8 +284,7 @@ def _arch(arch: object) -> SmArch:
             text = str(stated)
         case _:
             takes = "text such as 'sm_90', a compute capability such as (9, 0), or an SmArch"
-            message = f"arch takes {takes}, not {arch!r}"
-            raise TypeError(message)
+            raise TypeError(f"arch takes {takes}, not {arch!r}")
     with suppress(ValueError):
         found = SmArch.parse(text)
         if stated in {None, found}:  # the numbers of (8, 10) are those of (9, 0), too
@@ -308,8 +304,7 @@ def _known() -> str:
 def _text(what: str, text: object) -> str:
     """Return C++ text; bytes are UTF-8."""
     if not isinstance(text, str | bytes):
-        message = f"{what} takes C++ text, as str or bytes, not {text!r}"
-        raise TypeError(message)
+        raise TypeError(f"{what} takes C++ text, as str or bytes, not {text!r}")
     try:
         return text.encode().decode() if isinstance(text, str) else text.decode()
     except UnicodeError as error:
@@ -322,16 +317,14 @@ def _names(names: object) -> tuple[str, ...]:
     listed = tuple(names) if isinstance(names, Iterable) else ()
     if isinstance(names, Iterable) and all(isinstance(name, str) for name in listed):
         return listed
-    message = f"names takes name expressions such as ['twice<float>'], not {names!r}"
-    raise TypeError(message)
+    raise TypeError(f"names takes name expressions such as ['twice<float>'], not {names!r}")
 
 
 def _headers(headers: object) -> dict[str, str]:
     if headers is None:
         return {}
     if not isinstance(headers, Mapping) or not all(isinstance(name, str) for name in headers):
-        message = f"headers takes a dict from include name to text, not {headers!r}"
-        raise TypeError(message)
+        raise TypeError(f"headers takes a dict from include name to text, not {headers!r}")
     return {name: _text(f"headers[{name!r}]", text) for name, text in headers.items()}
 
 
@@ -339,8 +332,7 @@ def _root(root: object) -> Path | None:
     if root is None:
         return None
     if not isinstance(root, str | os.PathLike):
-        message = f"root takes the path of a folder, not {root!r}"
-        raise TypeError(message)
+        raise TypeError(f"root takes the path of a folder, not {root!r}")
     if not Path(root).is_dir():
         raise InputError(f"root: the folder {root} does not exist")
     return Path(root)

@@ -7,14 +7,13 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
-from hatch_cuda_kernels.execution_space import DeclaredParameter
+from hatch_cuda_kernels.execution_space import Declared, DeclaredParameter
 from hatch_cuda_kernels.names import base_name, expand, listed_module, plain_name, python_names
 from hatch_cuda_kernels.store import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hatch_cuda_kernels.execution_space import Declared
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.store import BuiltModule, LaunchRule
@@ -113,7 +112,6 @@ class _StubUse(NamedTuple):
 
     @property
     def kernel(self) -> str:
-        """The type of the kernels."""
         return f"{self.launch}Kernel"
 
 
@@ -155,7 +153,6 @@ def _render_stubs(manifest: Manifest, modules: Sequence[BuiltModule]) -> str:
 
 
 def _uses(modules: Sequence[BuiltModule]) -> list[_StubUse]:
-    """Return every kernel once, grouped by what is the same to a type checker."""
     groups: dict[tuple[_StubSignature, str], list[str]] = {}
     homes: dict[str, set[str]] = {}
     for built in modules:

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import zipfile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, parse_description
 from hatch_cuda_kernels.cache.files import NO_WAIT, unique_name
@@ -20,7 +20,6 @@ from hatch_cuda_kernels.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Container
     from pathlib import Path
-    from typing import BinaryIO
 
     from hatch_cuda_kernels.cache.disk import DiskCache
 

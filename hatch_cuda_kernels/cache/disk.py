@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakSet
 
 from hatch_cuda_kernels import environment
-from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, EntryFolder
+from hatch_cuda_kernels.cache.entry import NOTES, BadEntryError, Entry, EntryFolder
 from hatch_cuda_kernels.cache.files import DistrustedError, Folder, NotAFolderError, made, remove, replace
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, warn_user
 from hatch_cuda_kernels.integrity import sha256
@@ -29,7 +29,6 @@ from hatch_cuda_kernels.integrity import sha256
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cache.entry import Entry
     from hatch_cuda_kernels.cache.publishing import Once
 
 _DEFAULT_MAX_BYTES: Final = 1 << 30

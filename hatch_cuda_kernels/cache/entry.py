@@ -14,15 +14,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.cache.files import long_path, made, make_folder, may_be_busy, open_folder
-from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.cache.files import Folder, long_path, made, make_folder, may_be_busy, open_folder
+from hatch_cuda_kernels.image import Kind, Symbol
 from hatch_cuda_kernels.integrity import check_shape, each, sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.cache.files import Folder
-    from hatch_cuda_kernels.image import Kind
 
 #: Raised when older readers would misread an entry. Every schema has its own folder, such as ``v1``.
 ENTRY_SCHEMA: Final = 1

@@ -26,6 +26,8 @@ from hatch_cuda_kernels.cache.entry import (
     QUARANTINE,
     STAGING,
     BadEntryError,
+    EntryFolder,
+    StoredEntry,
     has_entry,
     last_use,
     prefix_of,
@@ -38,8 +40,6 @@ from hatch_cuda_kernels.errors import CompileError, refuse_reentry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from hatch_cuda_kernels.cache.entry import EntryFolder, StoredEntry
 
 
 try:
@@ -124,7 +124,6 @@ class _Flock:
         _FLOCKS.add(self)
 
     def take(self) -> bool:
-        """Return whether the lock was free; it is held then."""
         return self._lock(fcntl.LOCK_EX)
 
     def is_free(self) -> bool:
@@ -142,7 +141,6 @@ class _Flock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock and close the file."""
         with contextlib.suppress(OSError, ValueError):  # the latter after a fork
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a process forked meanwhile has the descriptor as well
         self.close()
@@ -169,7 +167,6 @@ class _FileLock:
         self._lock = FileLock(Path(folder.path, name), mode=0o600, thread_local=False, fallback_to_soft=False)
 
     def take(self) -> bool:
-        """Return whether the lock was free; it is held then."""
         with contextlib.suppress(TimeoutError):
             self._lock.acquire(blocking=False)
         return self._lock.is_locked
@@ -179,7 +176,6 @@ class _FileLock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock."""
         with contextlib.suppress(OSError, NotImplementedError, RuntimeError):
             self._lock.release()
 

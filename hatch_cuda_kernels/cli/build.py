@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_warning
-from hatch_cuda_kernels.cli.parser import add_manifest, arch_text, manifest_path
+from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, arch_text, manifest_path
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.build import BuildReport
-    from hatch_cuda_kernels.cli.parser import CommandParser
 
 
 def add_arguments(parser: CommandParser) -> None:

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json, utc_text
-from hatch_cuda_kernels.cli.parser import add_command, byte_count
+from hatch_cuda_kernels.cli.parser import CommandParser, add_command, byte_count
 from hatch_cuda_kernels.terminal import count_text, printable, text_table
 
 if TYPE_CHECKING:
     import argparse
-
-    from hatch_cuda_kernels.cli.parser import CommandParser
 
 
 def add_arguments(parser: CommandParser) -> None:

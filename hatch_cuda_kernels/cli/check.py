@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
-from hatch_cuda_kernels.cli.parser import add_manifest, manifest_path
+from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, manifest_path
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.options import asks_for_cut
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
 
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest

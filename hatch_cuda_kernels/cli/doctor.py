@@ -13,14 +13,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import add_package
+from hatch_cuda_kernels.cli.parser import CommandParser, add_package
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.terminal import text_table, wrap
 
 if TYPE_CHECKING:
     import argparse
 
-    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.doctor import Finding, Verdict
 
 #: ``doctor.TASKS`` again, so that ``--help`` does not import that.

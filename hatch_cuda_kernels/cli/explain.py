@@ -13,14 +13,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import add_package, arch_text, axis_value, cuda_version
+from hatch_cuda_kernels.cli.parser import CommandParser, add_package, arch_text, axis_value, cuda_version
 from hatch_cuda_kernels.errors import DriverError, InputError
 from hatch_cuda_kernels.terminal import paint_matches, wrap
 
 if TYPE_CHECKING:
     import argparse
-
-    from hatch_cuda_kernels.cli.parser import CommandParser
 
 
 def add_arguments(parser: CommandParser) -> None:

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff
-from hatch_cuda_kernels.cli.parser import arch_text
+from hatch_cuda_kernels.cli.parser import CommandParser, arch_text
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     import argparse
 
-    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.port import Ported
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff, utc_text
-from hatch_cuda_kernels.cli.parser import add_manifest, add_package, manifest_path
+from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module, values_text
 from hatch_cuda_kernels.terminal import count_text
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.promote import Miss, Promotion
 
 

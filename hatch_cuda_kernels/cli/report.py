@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import add_package
+from hatch_cuda_kernels.cli.parser import CommandParser, add_package
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     import argparse
 
-    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.report import PackageFacts, Report, Timings
 
 

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import add_package, byte_count, cuda_version, device
+from hatch_cuda_kernels.cli.parser import CommandParser, add_package, byte_count, cuda_version, device
 from hatch_cuda_kernels.terminal import count_text, paint_matches, wrap
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from hatch_cuda_kernels.cli.parser import CommandParser
     from hatch_cuda_kernels.errors import Problem
     from hatch_cuda_kernels.verify import Verification
 

@@ -241,7 +241,6 @@ class _Texts:
         return [word for text in self.reached(macro) for word in re.findall(r"\w+|[{}]", text)]
 
     def reached(self, macro: str) -> list[str]:
-        """Return the texts of a macro and those that they use."""
         seen: set[str] = set()
         waiting, found = [macro], list[str]()
         while waiting:

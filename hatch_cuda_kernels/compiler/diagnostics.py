@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.attributes import advice_on_ignored
-from hatch_cuda_kernels.compiler.binary import bad_names, demangled, parse_log
+from hatch_cuda_kernels.compiler.binary import Diagnostic, bad_names, demangled, parse_log
 from hatch_cuda_kernels.compiler.finish import KEEP_AWAY, advice_on_target, undefined_faults
 from hatch_cuda_kernels.compiler.toolchain import curand, known_numbers, parts_of, pinned, pip_install
 from hatch_cuda_kernels.cpp import Expander, ExpansionError, MacroToken, SourceFile, lex_with_places, parse_definition
@@ -32,7 +32,6 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.compiler.job import Program
     from hatch_cuda_kernels.execution_space import SourceChange
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary import (
     Linkage,
+    Ptx,
     demangled,
     linkage_of_object,
     linkage_of_ptx,
@@ -32,25 +33,21 @@ from hatch_cuda_kernels.compiler.binary import (
     read_ptx,
     without_times,
 )
-from hatch_cuda_kernels.compiler.job import Compiled, Finished
+from hatch_cuda_kernels.compiler.job import Compiled, CompileJob, Finished, FinishJob
 from hatch_cuda_kernels.compiler.nvrtc_calls import without_descriptors
 from hatch_cuda_kernels.compiler.toolchain import load_nvjitlink, load_toolchain, nvjitlink_version, require_ptxas
-from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LibraryKind
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.forks import spawn_if_forked
 from hatch_cuda_kernels.names import found_names, normalize_name
-from hatch_cuda_kernels.options import assembler_flags
+from hatch_cuda_kernels.options import NvrtcOptions, assembler_flags
 from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from hatch_cuda_kernels.compiler.binary import Ptx
-    from hatch_cuda_kernels.compiler.job import CompileJob, FinishJob
-    from hatch_cuda_kernels.device_library import LibraryKind
     from hatch_cuda_kernels.image import Kind, Symbol
-    from hatch_cuda_kernels.options import NvrtcOptions
 
 _INPUT_TYPES: Final[dict[Kind | LibraryKind, str]] = {
     "archive": "LIBRARY",

@@ -10,26 +10,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
-from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, cut_sentence, owner_of
+from hatch_cuda_kernels.execution_space import (
+    NOTHING_DECLARED,
+    Declared,
+    DeviceSource,
+    SourceChange,
+    SourceSet,
+    cut_sentence,
+    owner_of,
+)
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, lowered_variable
-from hatch_cuda_kernels.options import asks_for_cut, canonical_options, override_options
+from hatch_cuda_kernels.options import NvrtcOptions, asks_for_cut, canonical_options, override_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypeAlias
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
-    from hatch_cuda_kernels.device_library import DeviceLibrary
-    from hatch_cuda_kernels.execution_space import Declared, DeviceSource, SourceChange, SourceSet
     from hatch_cuda_kernels.image import Finisher, Kind, Symbol
-    from hatch_cuda_kernels.options import NvrtcOptions
 
     Job: TypeAlias = "CompileJob | FinishJob"
 

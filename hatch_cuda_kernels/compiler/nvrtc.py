@@ -20,7 +20,7 @@ from hatch_cuda_kernels.compiler.binary import (
     read_ptx,
     without_times,
 )
-from hatch_cuda_kernels.compiler.job import Compiled, FinishInput, FinishJob
+from hatch_cuda_kernels.compiler.job import Compiled, CompileJob, FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.nvrtc_calls import (
     Given,
     NvrtcError,
@@ -32,11 +32,11 @@ from hatch_cuda_kernels.compiler.nvrtc_calls import (
     output,
     shows_place,
 )
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain, require_ptxas
+from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
 from hatch_cuda_kernels.forks import spawn_if_forked
-from hatch_cuda_kernels.image import Symbol
+from hatch_cuda_kernels.image import Kind, Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
 from hatch_cuda_kernels.options import nvrtc_flags
 from hatch_cuda_kernels.signature import sizes_agree
@@ -45,9 +45,8 @@ from hatch_cuda_kernels.threads import interruptible
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hatch_cuda_kernels.compiler.job import CompileJob, Job
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
-    from hatch_cuda_kernels.image import Kind
+    from hatch_cuda_kernels.compiler.job import Job
+
 
 T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
@@ -180,8 +179,7 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
     absent = [name for name in job.names if lowered[name] not in ptx.entries]
     absent += [f"&{name}" for name in job.globals if not job.is_unit and lowered[f"&{name}"] not in ptx.variables]
     if absent:
-        message = f"not in the image: {', '.join(absent)}"
-        raise CompileError(job.module, str(job.arch), message, bad_names=absent)
+        raise CompileError(job.module, str(job.arch), f"not in the image: {', '.join(absent)}", bad_names=absent)
     return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
 
 

@@ -30,17 +30,15 @@ from cuda.bindings import nvrtc
 from hatch_cuda_kernels.child_process import is_child
 from hatch_cuda_kernels.compiler.nvrtc_calls import Given, NvrtcError, compile_program, open_program
 from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
-from hatch_cuda_kernels.cpp import SourceFile, UnbalancedError
+from hatch_cuda_kernels.cpp import Directive, SourceFile, UnbalancedError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, find_includes
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.options import macro_name
+from hatch_cuda_kernels.options import NvrtcOptions, macro_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hatch_cuda_kernels.compiler.job import Program
-    from hatch_cuda_kernels.cpp import Directive
-    from hatch_cuda_kernels.options import NvrtcOptions
 
 #: What NVRTC may keep of a header. CUB's take 100 to 200 MB; where it is too little, nothing is precompiled.
 HEAP_BYTES: Final = 512 << 20

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import SourceSet, cut_closure
-from hatch_cuda_kernels.includes import Project, read_closure, with_headers
+from hatch_cuda_kernels.includes import OuterHeaders, Project, read_closure, with_headers
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.options import cuts_host_code
+from hatch_cuda_kernels.options import NvrtcOptions, cuts_host_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.compiler.job import Recipe
     from hatch_cuda_kernels.cpp import SourceFile
-    from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level, Place
-    from hatch_cuda_kernels.includes import OuterHeaders
-    from hatch_cuda_kernels.options import NvrtcOptions
 
 #: How much of a line is shown.
 _WIDEST: Final = 160

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hatch_cuda_kernels.cache import Notes
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
-from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import ClosureCut, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, ProjectFiles
 from hatch_cuda_kernels.integrity import sha256
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.compiler.job import Recipe
-    from hatch_cuda_kernels.errors import CompileError
     from hatch_cuda_kernels.includes import Project
 
 _NOTES: Final = Notes("sources")
@@ -95,12 +94,10 @@ class _Looked:
             return ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return all questions with their answers."""
         asked = [[names, sorted(found.names), sorted(found.beside)] for names, found in self.asked.items()]
         return {"kinds": self.files.kinds, "globs": self.files.globs, "asked": asked}
 
     def is_answered(self, noted: Mapping[str, Any]) -> bool:
-        """Return whether all questions of a note are answered as they were."""
         asked = {tuple(names): Asked(frozenset(asked), frozenset(beside)) for names, asked, beside in noted["asked"]}
         try:
             return (

@@ -117,7 +117,6 @@ def examine() -> dict[str, Finding]:
 
 
 def _manifest_here() -> str:
-    """Return the manifest of the project that the working folder is in; empty if there is none."""
     from hatch_cuda_kernels.manifest import find_manifest  # one command needs it
 
     try:

@@ -36,7 +36,6 @@ def main(name: str, argument: str = "") -> None:
 
 
 def _driver(_: str) -> Finding:
-    """Ask the driver itself, without the bindings."""
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
         library = ctypes.CDLL(name)
@@ -147,7 +146,6 @@ def _ptxas(_: str) -> Finding:
 
 
 def _manifest(path: str) -> Finding:
-    """Ask whether this environment builds a manifest: its release, its architectures."""
     from hatch_cuda_kernels.manifest import load_manifest
     from hatch_cuda_kernels.plan import check_release
 

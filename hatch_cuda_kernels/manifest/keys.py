@@ -72,7 +72,6 @@ def _expression(read: Callable[[str], Any], spot: Spot) -> Any:  # what ``read``
 
 
 def _up_to_three(one: Kind, alone: Callable[[Spot], tuple[Any, ...] | None]) -> Kind:
-    """Return the kind of one to three values: a list of them, or what ``alone`` reads."""
     items = items_of(one, unique=False)
 
     def read(spot: Spot) -> tuple[Any, ...] | None:
@@ -87,7 +86,6 @@ def _up_to_three(one: Kind, alone: Callable[[Spot], tuple[Any, ...] | None]) -> 
 
 
 def _placed(kind: Kind) -> Kind:
-    """Return the same kind, read into an Item."""
 
     def read(spot: Spot) -> Item | None:
         value = kind.read(spot)

@@ -9,14 +9,22 @@ import difflib
 import re
 from dataclasses import dataclass, field
 from glob import has_magic
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs, version_text
 from hatch_cuda_kernels.compiler.toolchain import bindings_major, pip_install
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LIBRARY_KINDS
 from hatch_cuda_kernels.errors import InputError, Problem, suggest
-from hatch_cuda_kernels.includes import MARK, PACKAGE_NAME, is_in_environment, normalize, package_folders, package_of
+from hatch_cuda_kernels.includes import (
+    MARK,
+    PACKAGE_NAME,
+    ProjectFiles,
+    is_in_environment,
+    normalize,
+    package_folders,
+    package_of,
+)
 from hatch_cuda_kernels.libraries import package_distribution
 from hatch_cuda_kernels.manifest.project import project_folder
 from hatch_cuda_kernels.manifest.yaml_text import (
@@ -35,9 +43,6 @@ from hatch_cuda_kernels.manifest.yaml_text import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Sequence as SequenceOf
-    from pathlib import Path
-
-    from hatch_cuda_kernels.includes import ProjectFiles
 
 
 class RefusedError(Exception):

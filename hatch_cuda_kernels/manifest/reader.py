@@ -12,7 +12,7 @@ from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
 from hatch_cuda_kernels.includes import ProjectFiles
 from hatch_cuda_kernels.manifest.keys import MANIFEST, check_placeholders, launch_rules
-from hatch_cuda_kernels.manifest.kinds import Item, ManifestReading, Scope, Spot, attempt, make_scope, table
+from hatch_cuda_kernels.manifest.kinds import Item, ManifestReading, Native, Scope, Spot, attempt, make_scope, table
 from hatch_cuda_kernels.manifest.model import FRONT_ENDS, PACKINGS, Manifest, Module, Named, Pattern
 from hatch_cuda_kernels.manifest.modules import exceeds_limit, expand_instances
 from hatch_cuda_kernels.manifest.project import project_version
@@ -23,7 +23,6 @@ from hatch_cuda_kernels.store import ModuleFamily, Supports
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hatch_cuda_kernels.manifest.kinds import Native
 
 _MANIFEST: Final = table("manifest", MANIFEST)
 

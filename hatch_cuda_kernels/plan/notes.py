@@ -15,7 +15,7 @@ from hatch_cuda_kernels.compiler.binary import Diagnostic
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, listed_module
-from hatch_cuda_kernels.store import Coverage, ImageRecord, broken_supports
+from hatch_cuda_kernels.store import Coverage, ImageRecord, Supports, broken_supports
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.includes import Closure
     from hatch_cuda_kernels.plan.plan import PlannedModule
-    from hatch_cuda_kernels.store import Supports
 
 #: The folder of what standard headers share, whose names nobody writes.
 _SHARED: Final = "hatch_cuda_kernels/"

@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from hatch_cuda_kernels.arch import version_text
+from hatch_cuda_kernels.arch import SmArch, version_text
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
 from hatch_cuda_kernels.compiler.toolchain import (
+    Toolchain,
     bindings_major,
     build_extra,
     current_toolchain,
@@ -26,7 +27,7 @@ from hatch_cuda_kernels.compiler.toolchain import (
     release_requirements,
     supports_arch,
 )
-from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, library_kind
+from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.errors import (
     BuildError,
     CompileError,
@@ -36,24 +37,18 @@ from hatch_cuda_kernels.errors import (
     ToolchainError,
     suggest,
 )
-from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.includes import package_records
+from hatch_cuda_kernels.image import ImageId, Kind
+from hatch_cuda_kernels.includes import PackageRecord, package_records
 from hatch_cuda_kernels.names import base_name, family_key, placeholders
 from hatch_cuda_kernels.options import option_conflicts
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
 
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import Job, Recipe, Route
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
-    from hatch_cuda_kernels.device_library import DeviceLibrary
     from hatch_cuda_kernels.execution_space import SourceSet
-    from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.includes import PackageRecord
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
     from hatch_cuda_kernels.store import LaunchRule, ModuleFamily
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,7 +19,6 @@ from hatch_cuda_kernels.pool.schedule import Turns, compile_on, estimate_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.compiler import Compiled, Job

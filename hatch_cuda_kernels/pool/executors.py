@@ -14,14 +14,14 @@ import socket
 import threading
 import time
 from collections import Counter
-from concurrent.futures import CancelledError, Executor
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
@@ -41,8 +41,6 @@ from hatch_cuda_kernels.threads import DaemonThreads, NoThreadError, start_daemo
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
-    from concurrent.futures import Future
-    from typing import TypeAlias
 
     from hatch_cuda_kernels.compiler import Compiled, Job, Preamble
     from hatch_cuda_kernels.threads import Call

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from hatch_cuda_kernels.plan import job_images
+from hatch_cuda_kernels.plan import PlannedModule, job_images
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
-    from typing import TypeAlias
 
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.compiler import CompileJob, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
-    from hatch_cuda_kernels.plan import PlannedModule
 
     #: A module, with those of its jobs that are to be done.
     Missing: TypeAlias = tuple[PlannedModule, list[Job]]

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import BrokenExecutor, CancelledError, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -27,7 +27,7 @@ from itertools import groupby, islice
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.compiler import (
@@ -43,7 +43,7 @@ from hatch_cuda_kernels.compiler import (
     run_job,
     shared_flags,
 )
-from hatch_cuda_kernels.compiler.toolchain import load_toolchain
+from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.libraries import begins_as
@@ -63,12 +63,9 @@ from hatch_cuda_kernels.threads import TICK_SECONDS, interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor
-    from typing import TypeAlias, Unpack
 
     from hatch_cuda_kernels.cache import DiskCache, Entry, Failure
     from hatch_cuda_kernels.compiler import Job
-    from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId, Kind
     from hatch_cuda_kernels.pool.executors import Answer, Tools
 

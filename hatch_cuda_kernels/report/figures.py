@@ -8,12 +8,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.report.package import image_id
+from hatch_cuda_kernels.report.package import PackageFacts, image_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from hatch_cuda_kernels.report.package import PackageFacts
 
 
 _KIB: Final = 1024

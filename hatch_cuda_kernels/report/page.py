@@ -20,7 +20,10 @@ from hatch_cuda_kernels.report.figures import (
     ABOUT_THE_SAME,
     MEASURES,
     Cell,
+    Change,
+    Column,
     Comparison,
+    Measure,
     asset,
     columns_of,
     compare,
@@ -28,7 +31,7 @@ from hatch_cuda_kernels.report.figures import (
     percent,
     short,
 )
-from hatch_cuda_kernels.report.package import image_shares
+from hatch_cuda_kernels.report.package import FileSize, PackageFacts, image_shares
 from hatch_cuda_kernels.store import (
     DETAILS_FILE,
     DIGESTS_FILE,
@@ -43,8 +46,6 @@ from hatch_cuda_kernels.store import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.report.figures import Change, Column, Measure
-    from hatch_cuda_kernels.report.package import FileSize, PackageFacts
     from hatch_cuda_kernels.store import Promises
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels.scaffold.python_text import (
     OPEN,
     UNKNOWN,
+    Choices,
     Found,
     PythonFiles,
     PythonScope,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.scaffold.python_text import Choices
 
 #: What compiles a text, its first argument, or the one of this name.
 _COMPILERS: Final = {"RawModule": "code", "RawKernel": "code", "SourceModule": "source"}

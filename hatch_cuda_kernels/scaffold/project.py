@@ -114,7 +114,6 @@ def _new(root: Path, name: str | None) -> Scaffold:
 
 
 def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> Scaffold:
-    """Set up an existing project that Hatch builds, or nothing yet."""
     data = read_toml(text, "pyproject.toml")
     check_tables(data)
     hook = _hatch_toml(root, hook_table(data.get("tool", {}).get("hatch", {})))

@@ -135,8 +135,6 @@ class PythonFiles:
 
 
 class _ScopeFacts(NamedTuple):
-    """What the code of a file, a class or a function says."""
-
     values: dict[str, list[Found]]
     """What is assigned to names, and to attributes of ``self``, by ``self.name``."""
     entries: dict[str, list[tuple[ast.expr, Found]]]
@@ -433,5 +431,4 @@ def _items(found: Found, index: ast.expr) -> Iterator[Found]:
 
 
 def _unique(found: Iterable[Found], *choices: tuple[str, int]) -> list[Found]:
-    """Return what differs, with some choices."""
     return [*{ast.dump(one.node): one._replace(choices=one.choices | {*choices}) for one in found}.values()]

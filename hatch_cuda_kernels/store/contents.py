@@ -21,7 +21,7 @@ from hatch_cuda_kernels.compiler.toolchain import distribution
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.includes import PackageRecord
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDER
+from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDER, KernelLine, ModuleIndex
 from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 from hatch_cuda_kernels.store.reader import StoreReader, find_store
 from hatch_cuda_kernels.store.source import ModuleSource
@@ -30,7 +30,6 @@ from hatch_cuda_kernels.store.texts import json_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hatch_cuda_kernels.store.index import KernelLine, ModuleIndex
 
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
@@ -103,11 +102,9 @@ def is_bomb(size: int, packed: int) -> bool:
 def _check_member(archive: zipfile.ZipFile, name: str) -> None:
     found = archive.getinfo(name)
     if found.compress_type not in _METHODS:
-        message = f"{name} is neither stored nor deflated"
-        raise zipfile.BadZipFile(message)
+        raise zipfile.BadZipFile(f"{name} is neither stored nor deflated")
     if is_bomb(found.file_size, found.compress_size):
-        message = f"{name} unpacks to {found.file_size:,} bytes, and is a decompression bomb"
-        raise zipfile.BadZipFile(message)
+        raise zipfile.BadZipFile(f"{name} unpacks to {found.file_size:,} bytes, and is a decompression bomb")
 
 
 SBOM_FILE: Final = "cuda-kernels.cdx.json"

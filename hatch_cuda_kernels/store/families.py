@@ -53,8 +53,7 @@ class ModuleFamily(NamedTuple):
         """Read what ``to_json`` wrote, and the shape of details holds. Raises ValueError for axes that do not fit."""
         named, excluded = placeholders(data["entry"]), data.get("exclude", ())
         if {*named} != data["axes"].keys() or not {*named}.issuperset(axis for one in excluded for axis in one):
-            message = "the family's axes are not those of its entry"
-            raise ValueError(message)
+            raise ValueError("the family's axes are not those of its entry")
         plain = {name: data[name] for name in cls._fields if name in data}
         plain["axes"] = {axis: (*data["axes"][axis],) for axis in named}
         plain["matrix"] = {axis: (*values,) for axis, values in data.get("matrix", {}).items()}

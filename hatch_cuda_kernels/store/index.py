@@ -158,8 +158,7 @@ class KernelLine(NamedTuple):
         fields = line.decode().split("\t")
         key, module, lowered, params, name, types, names = (*fields, "", "")[: max(len(fields), 7)]
         if not file_name(module):
-            message = f"{module!r} is not a module"
-            raise ValueError(message)
+            raise ValueError(f"{module!r} is not a module")
         parts = ((params, ","), (types, ";"), (names, ","))
         took, typed, called = (tuple(text.split(mark)) if text else () for text, mark in parts)
         return cls(key, module, lowered, took, name, typed, called)

@@ -164,8 +164,6 @@ def _checked(
 
 
 class _Writer:
-    """Writes expressions as Python text, and notes what does not belong in one."""
-
     def __init__(self, parameters: Mapping[str, str] | None, values: Mapping[str, str] | None) -> None:
         self.texts: list[str] = []
         self.problems: list[str] = []

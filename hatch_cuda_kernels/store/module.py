@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import Problem
-from hatch_cuda_kernels.execution_space import NOT_CUT
+from hatch_cuda_kernels.execution_space import NOT_CUT, SourceSet
 from hatch_cuda_kernels.names import listed_module, normalize_name, without_archs
 from hatch_cuda_kernels.options import canonical_options
 from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex, UnitRecord
-from hatch_cuda_kernels.store.launch_rules import find_rule
+from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 from hatch_cuda_kernels.store.texts import ModuleDetails
 
 if TYPE_CHECKING:
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import Recipe, Unit
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.device_library import DeviceLibrary
-    from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.store.families import ModuleFamily
-    from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 
 @dataclass(frozen=True)

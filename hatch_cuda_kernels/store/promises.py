@@ -21,7 +21,7 @@ from hatch_cuda_kernels.arch import (
 )
 from hatch_cuda_kernels.errors import BuildError, Problem
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ModuleIndex
+from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ImageRecord, ModuleIndex
 from hatch_cuda_kernels.terminal import list_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.image import Symbol
-    from hatch_cuda_kernels.store.index import ImageRecord
     from hatch_cuda_kernels.store.module import BuiltModule
 
 _PROMISES_SCHEMA: Final = 1
@@ -113,8 +112,7 @@ def read_promises(store: Path) -> Promises:
     except FileNotFoundError:
         return Promises()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        message = f"cannot be read ({type(error).__name__}: {error})"
-        raise ValueError(message) from error
+        raise ValueError(f"cannot be read ({type(error).__name__}: {error})") from error
     raise ValueError(message)
 
 

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hatch_cuda_kernels.errors import InputError, StoreError, suggest
 from hatch_cuda_kernels.integrity import check_shape, file_name, sha256
@@ -20,17 +20,17 @@ from hatch_cuda_kernels.store.index import (
     KERNELS_FILE,
     STANDARD_FILE,
     STORE_FOLDER,
+    ImageRecord,
     KernelLine,
     ModuleIndex,
+    Stored,
     module_names,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, TypeVar
 
     from hatch_cuda_kernels.store.families import ModuleFamily
-    from hatch_cuda_kernels.store.index import ImageRecord, Stored
     from hatch_cuda_kernels.store.texts import ModuleDetails
     from hatch_cuda_kernels.store.unlisted import UnlistedModule
 
@@ -220,7 +220,6 @@ class StoreReader:
                 self._ahead[block.file, block.at] = self._unpack(block, most)
 
     def _unpack(self, stored: Stored, size: int) -> bytes:
-        """Return an image of a pack; no more of its block is unpacked than that takes."""
         end = stored.skip + size
         block = self._ahead.pop((stored.file, stored.at), b"")
         if len(block) < end:

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
-from hatch_cuda_kernels.errors import InputError, StoreError, ToolchainError
+from hatch_cuda_kernels.errors import CompileError, InputError, Problem, StoreError, ToolchainError
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import base_name, normalize_name
-from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE, UnitRecord
+from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE, ImageRecord, ModuleIndex, UnitRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.compiler import Job, Recipe, SourceReader
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
-    from hatch_cuda_kernels.errors import CompileError, Problem
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.image import Finisher
     from hatch_cuda_kernels.includes import OuterHeaders
-    from hatch_cuda_kernels.store.index import ImageRecord, ModuleIndex
     from hatch_cuda_kernels.store.reader import StoreReader
     from hatch_cuda_kernels.store.unlisted import SourceReading, UnlistedModule
 
@@ -140,7 +138,6 @@ class ModuleSource:
         return self.recipe(self._names(instance)).job(self._sources(as_here=as_here), arch, ("cubin",))
 
     def _sources(self, *, as_here: bool = False) -> SourceSet:
-        """Return the sources as a compile takes them."""
         from hatch_cuda_kernels.compiler import read_again  # off the prebuilt path
 
         recipe = self.recipe()

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.integrity import check_shape, sha256
 from hatch_cuda_kernels.names import axes_key, base_name, family_key, listed_module, normalize_name
-from hatch_cuda_kernels.store.index import DETAILS, DETAILS_FILE, INDEX_FILE, KERNELS_FILE, PROMISES_FILE, module_names
+from hatch_cuda_kernels.store.index import (
+    DETAILS,
+    DETAILS_FILE,
+    INDEX_FILE,
+    KERNELS_FILE,
+    PROMISES_FILE,
+    ModuleIndex,
+    module_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space import ClosureCut
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.store.families import ModuleFamily
-    from hatch_cuda_kernels.store.index import ModuleIndex
 
 DETAILS_SCHEMA: Final = 1
 #: Beside ``kernels.tsv``. The indexes have the digests of images and sources, and this file those of the indexes.

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, family_key, normalize_name
-from hatch_cuda_kernels.store.index import KernelLine
+from hatch_cuda_kernels.store.index import KernelLine, ModuleIndex
 from hatch_cuda_kernels.store.texts import ModuleDetails
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.store.families import ModuleFamily
-    from hatch_cuda_kernels.store.index import ModuleIndex
 
 
 class UnlistedModule:

@@ -17,11 +17,11 @@ import shutil
 import tempfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from glob import escape
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cache import held, open_unchecked, remove
 from hatch_cuda_kernels.errors import BuildError, InputError
@@ -34,21 +34,18 @@ from hatch_cuda_kernels.store.index import (
     PLACES,
     PROMISES_FILE,
     STANDARD_FILE,
+    ImageRecord,
     Stored,
     module_names,
 )
-from hatch_cuda_kernels.store.promises import check_store
+from hatch_cuda_kernels.store.promises import Promises, check_store
 from hatch_cuda_kernels.store.reader import unpack_whole
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, ListedModule, digests_of, json_text, kernels_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import TypeAlias
 
-    from hatch_cuda_kernels.store.index import ImageRecord
     from hatch_cuda_kernels.store.module import BuiltModule
-    from hatch_cuda_kernels.store.promises import Promises
 
     #: Packed blocks, each by the digests of its images in their order.
     Blocks: TypeAlias = Mapping[tuple[str, ...], bytes]

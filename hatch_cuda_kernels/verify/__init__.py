@@ -9,7 +9,7 @@ from hatch_cuda_kernels.verify.files import check_digests, check_files, check_in
 from hatch_cuda_kernels.verify.images import check_architectures, check_kernels
 from hatch_cuda_kernels.verify.promises import check_assembly, check_size, check_spills, check_supports
 from hatch_cuda_kernels.verify.rebuild import check_rebuild
-from hatch_cuda_kernels.verify.subject import Demands, Outcome, Verification, read_subject
+from hatch_cuda_kernels.verify.subject import Demands, Outcome, Subject, Verification, read_subject
 from hatch_cuda_kernels.verify.wheel import check_record, check_sbom, check_wheel
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.store import StoreReader
-    from hatch_cuda_kernels.verify.subject import Subject
 
 __all__ = ["CHECKS", "Demands", "Verification", "verify_store"]
 

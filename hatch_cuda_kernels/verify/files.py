@@ -24,8 +24,10 @@ from hatch_cuda_kernels.store import (
     PROMISES_FILE,
     SOURCE_FOLDER,
     STANDARD_FILE,
+    ImageRecord,
     LaunchRule,
     ListedModule,
+    ModuleIndex,
     NewImage,
     Stored,
     UnitRecord,
@@ -38,14 +40,20 @@ from hatch_cuda_kernels.store import (
     recipe_of,
     unpack_whole,
 )
-from hatch_cuda_kernels.verify.subject import MISSING, REBUILD, Outcome, common_problems, grouped, names_by_key
+from hatch_cuda_kernels.verify.subject import (
+    MISSING,
+    REBUILD,
+    Outcome,
+    StoredImage,
+    Subject,
+    common_problems,
+    grouped,
+    names_by_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from hatch_cuda_kernels.store import ImageRecord, ModuleIndex
-    from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 
 def check_index(subject: Subject) -> Outcome:
@@ -64,7 +72,6 @@ def check_index(subject: Subject) -> Outcome:
 
 
 def _known_modules(subject: Subject) -> set[str]:
-    """Return the names of all modules, those with a damaged index included."""
     return {index.module for index in subject.modules} | {damage.where for damage in subject.damage}
 
 
@@ -150,7 +157,6 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 
 def _file_problems(index: ModuleIndex) -> Iterator[str]:
-    """Yield the sources and libraries that are not shipped, or listed twice."""
     for source in index.sources:
         if source not in index.files:
             yield f"the source {source} is not among the shipped files"
@@ -384,7 +390,6 @@ def check_digests(subject: Subject) -> Outcome:
 
 
 def _digest_problems(folder: Path) -> Iterator[str]:
-    """Yield how ``digests.json`` differs from the store's own files."""
     path = folder / DIGESTS_FILE
     there, written = path.read_bytes() if path.is_file() else None, digests_text(folder)
     if there is None:

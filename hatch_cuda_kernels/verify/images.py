@@ -10,13 +10,12 @@ from hatch_cuda_kernels.compiler.binary import BUILTIN, Cubin, Ptx, function_par
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.names import base_name, found_names, listed_module, normalize_name, plain_name, without_archs
 from hatch_cuda_kernels.signature import sizes_agree
-from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, names_by_key
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, StoredImage, Subject, names_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.store import KernelLine, ModuleIndex
-    from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 
 _TYPES: Final = {spelled: code for code, spelled in BUILTIN.items()} | {"unsigned": "j"}
@@ -134,7 +133,6 @@ def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
 
 
 def _type_problems(line: KernelLine) -> Iterator[str]:
-    """Yield how the types and names of parameters contradict the kernel's symbol."""
     own = function_parameters(line.lowered) if plain_name(line.lowered) else None
     if line.types and not (sizes_agree(line.params, line.types) and own in {None, line.types}):
         listed = ", ".join(line.types)

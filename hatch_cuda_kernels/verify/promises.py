@@ -13,13 +13,12 @@ from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import options_from
 from hatch_cuda_kernels.pool import default_workers
 from hatch_cuda_kernels.store import find_gaps, find_spills
-from hatch_cuda_kernels.verify.subject import Outcome, cuda_release
+from hatch_cuda_kernels.verify.subject import Outcome, StoredImage, Subject, cuda_release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatch_cuda_kernels.store import ModuleIndex
-    from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 
 def check_supports(subject: Subject) -> Outcome:

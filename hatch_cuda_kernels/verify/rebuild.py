@@ -26,11 +26,12 @@ from hatch_cuda_kernels.store import (
     SOURCE_FOLDER,
     BuiltModule,
     LaunchRule,
+    ModuleIndex,
     read_shipped,
     recipe_of,
     write_store,
 )
-from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, grouped
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, StoredImage, Subject, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import Compiled, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Kind
-    from hatch_cuda_kernels.store import ModuleIndex
-    from hatch_cuda_kernels.verify.subject import StoredImage, Subject
 
 
 _SHIPPED: Final = "shipped"
@@ -126,7 +125,6 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
 
 
 def _contents(store: Path) -> dict[str, bytes]:
-    """Return the bytes of each file of a store, by its path there."""
     return {path.relative_to(store).as_posix(): path.read_bytes() for path in store.rglob("*") if path.is_file()}
 
 
@@ -143,8 +141,6 @@ _FIX = "find out whether the source or the image changed, then build the wheel a
 
 
 class _Recompile(NamedTuple):
-    """A job to do again, and the images it gave."""
-
     job: Job
     images: tuple[StoredImage, ...]
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.arch import parse_version
+from hatch_cuda_kernels.arch import ComputeCapability, parse_version
 from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import Problem, StoreError
 from hatch_cuda_kernels.image import Symbol
@@ -25,6 +25,9 @@ from hatch_cuda_kernels.store import (
     PROMISES_FILE,
     STORE_FOLDER,
     UNREADABLE,
+    ImageRecord,
+    KernelLine,
+    ModuleIndex,
     Promises,
     StoreReader,
     Supports,
@@ -35,9 +38,6 @@ from hatch_cuda_kernels.store import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from hatch_cuda_kernels.arch import ComputeCapability
-    from hatch_cuda_kernels.store import ImageRecord, KernelLine, ModuleIndex
 
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from email.parser import BytesParser
 from functools import lru_cache
 from itertools import product
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.toolchain import record_digest
@@ -33,13 +33,10 @@ from hatch_cuda_kernels.store import (
     sbom_text,
 )
 from hatch_cuda_kernels.terminal import list_text
-from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, grouped
+from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, Subject, WheelRecord, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from hatch_cuda_kernels.verify.subject import Subject, WheelRecord
 
 
 #: What a row of the directory and a local header share, and where it begins in each.
@@ -84,7 +81,6 @@ class _MemberFacts(NamedTuple):
     """Where in the file the entry ends."""
 
     def differences(self, other: _MemberFacts) -> list[str]:
-        """Return the names of the facts that differ from another entry's."""
         shared = self._fields[: self._fields.index("needed")]
         return [field for field in shared if getattr(self, field) != getattr(other, field)]
 
@@ -102,7 +98,6 @@ class _Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the member is called."""
         return self.entry.name.decode(errors="backslashreplace")
 
 

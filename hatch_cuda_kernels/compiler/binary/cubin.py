@@ -269,8 +269,7 @@ def read_cubin(data: bytes) -> Cubin:
     try:
         return _read(read_elf(data))
     except (struct.error, IndexError, OverflowError, UnicodeDecodeError) as error:
-        message = f"damaged CUBIN: {error}"
-        raise ValueError(message) from error
+        raise ValueError(f"damaged CUBIN: {error}") from error
 
 
 def _read(elf: Elf) -> Cubin:

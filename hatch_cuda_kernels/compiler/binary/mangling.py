@@ -123,7 +123,6 @@ class _Demangler:
         return name.text if self._ends() else f"{name.text}({', '.join(self._parameters(name))}){name.qualifiers}"
 
     def parameters(self) -> tuple[str, ...]:
-        """Return the types of a function's parameters."""
         return tuple(self._parameters(self._name()))
 
     def argument(self) -> tuple[str, ...]:

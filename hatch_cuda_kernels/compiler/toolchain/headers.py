@@ -499,7 +499,6 @@ def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1 << 12)
 def _holds(word: str, operand: str) -> bool | None:
-    """Return whether a condition holds for NVRTC; headers ask the same again and again."""
     return cpp.evaluate(cpp.Directive(word, operand, 0, 0, 0, 0), _look_up)
 
 

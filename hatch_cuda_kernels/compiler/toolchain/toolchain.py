@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import cuda_release_for_arch, release_of, version_text
+from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, release_of, version_text
 from hatch_cuda_kernels.cache import Notes, file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.headers import PARTS, HeaderScan, find_parts, parts_of, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
@@ -42,7 +42,6 @@ from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, OuterHeaders, pa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher
 
 _NOTES: Final = Notes("toolchain")
@@ -191,7 +190,6 @@ def _stated_release(header: Path, _state: str) -> tuple[int, int] | None:
 
 
 def _of_macro(version: int) -> tuple[int, int]:
-    """Return the release that a macro such as ``CUDART_VERSION`` states as 13000."""
     return version // 1000, version % 1000 // 10
 
 
@@ -227,7 +225,6 @@ def disagreement(
 
 
 def _absence(found: Toolchain, opened: Iterable[str]) -> Problem | None:
-    """Return which headers of the toolkit's are opened and not here."""
     lacking = {name: parts for name in opened if (parts := parts_of(name)) and not _is_in(found.include_dirs, name)}
     if not lacking:
         return None
