@@ -126,6 +126,7 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, *, text: str | None = "", **options: Any) -> None:
         options |= {"formatter_class": _formatter, "allow_abbrev": False}
         super().__init__(**options)
+        self.suggest_on_error = False  # Python 3.15 would, in other words than ``error``
         self._positionals.title = "arguments"
         self.words = self.prog.partition(" ")[2]
         lines = [line.strip() for line in (text or "").splitlines()]  # none with python -OO

@@ -64,8 +64,8 @@ def test_names_of_two_headers_are_none():
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="it needs a host compiler")
 def test_nvccs_host_has_these_headers():
-    """They are glibc's and the compiler's own."""
-    names = [name for name in table("host")["system"]["headers"] if "*" not in name]
+    """They are glibc's and the compiler's own, but for one that newer releases of glibc leave to another package."""
+    names = [name for name in table("host")["system"]["headers"] if "*" not in name and name != "crypt.h"]
     text = "".join(f"#if !__has_include(<{name}>)\nlacking {name}\n#endif\n" for name in names)
     found = subprocess.run(
         ["g++", "-x", "c++", "-E", "-P", "-"], input=text, capture_output=True, text=True, check=True

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import traceback
+import warnings
 
 import pytest
 
@@ -49,7 +50,10 @@ def as_user(user, function, *arguments):
 def start_as(user, function, *arguments):
     """Start a function as a user, in a process of its own; return what waits for it and returns what it returned."""
     reading, writing_end = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # The child asks for nothing that a thread of pytest-xdist's may hold.
+        warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         os.close(reading)
         status = 1

@@ -248,7 +248,10 @@ def test_an_archive_that_is_not_the_same_to_all_is_found(example_wheel, tmp_path
     change(archive)
     archive.write()
     status, told = found_in_archive(archive.path, capsys)
-    assert status == 1
+    if status == 2 and damage.startswith("ZIP64 end"):
+        says = "ZIP64 end|zip64 end"  # zipfile of Python 3.14 refuses the archive itself, as late releases of others do
+    else:
+        assert status == 1
     assert any(re.search(says, problem) for problem in told), told
 
 
