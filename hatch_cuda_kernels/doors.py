@@ -24,7 +24,10 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
     def look_up(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)  # waits for a module that another thread is importing
+        module = sys.modules.get(homes[name])
+        if module is None or getattr(module.__spec__, "_initializing", True):
+            module = import_module(homes[name])  # waits for a module that another thread is importing
+        return getattr(module, name)
 
     return look_up
 

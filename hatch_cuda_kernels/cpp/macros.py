@@ -180,7 +180,7 @@ class MacroTable:
     def names(self) -> frozenset[str]:
         """Every name that may be a macro's somewhere."""
         if self._names[0] != len(self._history):
-            self._names = len(self._history), frozenset(self._history.keys() | self._predefined.keys())
+            self._names = len(self._history), frozenset(self._predefined).union(self._history)
         return self._names[1]
 
     def standing_for(self, words: Collection[str]) -> frozenset[str]:
