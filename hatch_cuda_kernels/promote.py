@@ -302,8 +302,18 @@ class _Draft:
             self.manifest = kernels_yaml.parse_manifest(text, root=self.path.parent, filename=self.path.name)
         except ManifestError as error:
             return error.problems[0].split(": ", 2)[-1]
-        if not only_if():
+        others = self._of_others(before, path) ^ self._of_others(self.manifest, path)
+        if others or not only_if():
             self.manifest = before
-            return "it would add more"
+            names = " and ".join(sorted({repr(entry) for entry, *_ in others}))
+            return f"{names} has the same list, by an anchor; write it out there" if names else "it would add more"
         self.text = text
         return None
+
+    @staticmethod
+    def _of_others(
+        manifest: Manifest, path: tuple[str, ...]
+    ) -> set[tuple[str, str, tuple[str, ...], tuple[SmArch, ...]]]:
+        """Return what is compiled of other entries than the one in which a path is; none if it is not in one."""
+        others = (one for one in manifest.modules if path[0] == "modules" and one.entry != path[1])
+        return {(one.entry, one.name, tuple(name.text for name in one.instances), one.arches) for one in others}

@@ -296,6 +296,63 @@ def test_combinations_are_listed_and_no_others(values, edits, make_project):
     assert promote(path, wanted).after == promotion.after
 
 
+SHARED = """\
+schema: 1
+arches: [sm_90]
+modules:
+  "a_{T}_{ON}":
+    source: scale.cu
+    matrix: &all {T: &types [float, double], "ON": [1, 2]}
+    options: {define: {TYPE: "{T}", COUNT: "{ON}"}}
+  "b_{T}_{ON}":
+    source: scale.cu
+    matrix: *all
+    options: &define {define: {TYPE: "{T}", COUNT: "{ON}"}}
+  "c_{T}_{ON}":
+    source: scale.cu
+    matrix: {T: *types, "ON": [1]}
+    options: *define
+  "d_{T}_{ON}":
+    source: scale.cu
+    options: *define
+    matrix: {T: [float], "ON": [1]}
+    combinations: &more
+      - T: char
+        "ON": 1
+
+    # below the list
+  "e_{T}_{ON}": {source: scale.cu, options: *define, matrix: *all, combinations: *more}
+  "f_{T}_{ON}": &entry {source: scale.cu, options: *define, matrix: *all}
+  "g_{T}_{ON}": *entry
+"""
+SHARES = {
+    "the alias of a matrix": ("b", "half", 3, ("*all\n", '*all\n    combinations: [{T: half, "ON": 3}]\n')),
+    "the anchor of a matrix": ("a", "float", 3, ("2]}\n", '2]}\n    combinations: [{T: float, "ON": 3}]\n')),
+    "the alias of an axis": ("c", "half", 1, ("{T: *types", "{T: [float, double, half]")),
+    "the alias of a list": ("e", "half", 3, ("*more", '[{T: char, "ON": 1}, {T: half, "ON": 3}]')),
+    "the anchor of a list": ("d", "half", 3, "'e_{T}_{ON}' has the same list, by an anchor; write it out there"),
+    "the alias of an entry": ("g", "half", 3, "'f_{T}_{ON}' has the same list, by an anchor; write it out there"),
+}
+
+
+@pytest.mark.parametrize(("family", "kind", "number", "edit"), SHARES.values(), ids=SHARES.keys())
+def test_a_list_that_entries_share_is_changed_for_one_of_them(family, kind, number, edit, make_project):
+    """What an alias stands for is written out; what has an anchor stays, or is named."""
+    path = make_project(SHARED, **{"scale.cu": ""}) / "kernels.yaml"
+    before = {module.name for module in load_manifest(path).modules}
+    wanted = [Wanted("", None, None, family, (("T", kind), ("ON", str(number))))]
+    promotion = promote(path, wanted)
+    if isinstance(edit, str):
+        assert promotion.after == SHARED
+        assert promotion.refused[0].endswith(f"}}: {edit}")
+        return
+    assert (promotion.after, promotion.refused) == (SHARED.replace(*edit, 1), ())
+    path.write_text(promotion.after)
+    [added] = {module.name for module in load_manifest(path).modules} - before
+    assert added.startswith(f"{family}_")
+    assert promote(path, wanted).after == promotion.after
+
+
 def test_a_combination_that_no_entry_can_have_is_told(make_project):
     """One of another package, one that is excluded, and one that two entries could have."""
     again = VARIANTS[VARIANTS.index('  "scale_') :].replace("scale_{T}_{N}", "scale-{T}-{N}").replace("float, ", "")

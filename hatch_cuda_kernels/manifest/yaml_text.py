@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import yaml
@@ -351,15 +352,19 @@ def append_item(text: str, path: Iterable[str], item: str | dict[str, str], *, a
     if node is None:
         items = ", ".join([*([_as_scalar(default)] if default else []), written])
         name, value = next((name, value) for name, value in mapping.value if name.value == after)
-        return mark + _insert(text, mapping, _end(value), f"{key}: [{items}]", name.start_mark.column)
+        return mark + _insert(text, mapping, _end(value, text), f"{key}: [{items}]", name.start_mark.column)
     start, end = node.start_mark.index, node.end_mark.index
+    if text[start] == "*":  # an alias: what it stands for is others' list, too
+        return f"{mark}{text[:start]}[{', '.join([*_items_of(node), written])}]{text[end:]}"
     if isinstance(node, yaml.ScalarNode):
         return f"{mark}{text[:start]}[{text[start:end]}, {written}]{text[end:]}"
     assert isinstance(node, yaml.CollectionNode)  # noqa: S101 - a list, in a valid manifest
     if not node.value:
-        return f"{mark}{text[: start + 1]}{written}{text[start + 1 :]}"
+        return f"{mark}{text[: end - 1]}{written}{text[end - 1 :]}"
     written = written if node.flow_style else f"- {written}"
-    return mark + _insert(text, node, node.value[-1].end_mark.index, written, node.start_mark.column)
+    first = node.value[0].start_mark
+    column = first.column - first.index + text.rfind("-", 0, first.index)  # before the list may be an anchor
+    return mark + _insert(text, node, _end(node.value[-1], text), written, column)
 
 
 def _insert(text: str, inside: yaml.CollectionNode, at: int, written: str, column: int) -> str:
@@ -371,9 +376,20 @@ def _insert(text: str, inside: yaml.CollectionNode, at: int, written: str, colum
     return f"{text[:end]}{newline}{' ' * column}{written}{text[end:]}"
 
 
+class _Loader(yaml.SafeLoader):
+    """PyYAML's own parser, because libyaml's marks do not count characters. An alias has its own place."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # as PyYAML calls it
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        node: yaml.Node | None = super().compose_node(parent, index)
+        if isinstance(event, yaml.AliasEvent) and node is not None:
+            node = copy(node)
+            node.start_mark, node.end_mark = event.start_mark, event.end_mark
+        return node
+
+
 def _compose(text: str) -> yaml.Node | None:
-    # PyYAML's own parser: libyaml's marks do not count characters.
-    node: yaml.Node | None = yaml.compose(text.removeprefix("\ufeff"), Loader=yaml.SafeLoader)
+    node: yaml.Node | None = yaml.compose(text.removeprefix("\ufeff"), Loader=_Loader)
     return node
 
 
@@ -387,10 +403,11 @@ def _value(mapping: yaml.MappingNode, key: str) -> yaml.Node | None:
     return next((value for name, value in mapping.value if name.value == key), None)
 
 
-def _end(node: yaml.Node) -> int:
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+def _end(node: yaml.Node, text: str) -> int:
+    is_alias = text.startswith("*", node.start_mark.index)
+    if isinstance(node, yaml.CollectionNode) and not (node.flow_style or is_alias) and node.value:
         last = node.value[-1]
-        return _end(last[1] if isinstance(last, tuple) else last)
+        return _end(last[1] if isinstance(last, tuple) else last, text)
     end: int = node.end_mark.index
     return end
 
@@ -398,7 +415,18 @@ def _end(node: yaml.Node) -> int:
 def _as_node(item: str | dict[str, str]) -> str:
     if isinstance(item, str):
         return _as_scalar(item)
-    return f"{{{', '.join(f'{key}: {_as_scalar(value)}' for key, value in item.items())}}}"
+    keys = {key: key if yaml.safe_load(key) == key else json.dumps(key) for key in item}
+    return f"{{{', '.join(f'{keys[key]}: {_as_scalar(value)}' for key, value in item.items())}}}"
+
+
+def _items_of(node: yaml.Node) -> list[str]:
+    """Return the items of a list, or a single word, as they can be written elsewhere."""
+    items = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    pairs = (
+        {name.value: value.value for name, value in one.value} if isinstance(one.value, list) else one.value
+        for one in items
+    )
+    return [*map(_as_node, pairs)]
 
 
 def _as_scalar(item: str) -> str:
