@@ -1,7 +1,6 @@
 """Kernels as operators of a framework, derived from signature and launch sizes: no code for each kernel.
 
-An operator takes arrays and numbers. A pointer to const is read, any other one is written to. This holds for every
-framework.
+An operator takes arrays and numbers. A pointer to const is read, any other one is written to.
 """
 
 from __future__ import annotations
@@ -15,48 +14,13 @@ from hatch_cuda_kernels.names import python_names
 from hatch_cuda_kernels.runtime.ladder import find_kernel
 from hatch_cuda_kernels.runtime.launch import RULE_NAMES, Shape, Signature, launches_of, rule_refusal, rule_texts
 from hatch_cuda_kernels.signature import Parameter, parameters_of
-from hatch_cuda_kernels.store import LaunchRule, ModuleSource, find_rule
+from hatch_cuda_kernels.store import ModuleSource
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from hatch_cuda_kernels.runtime.launch import Kernel
-    from hatch_cuda_kernels.store import StoreReader
-
-
-class Division(NamedTuple):
-    """A kernel's parameters by what an operator does with them; each in the kernel's order."""
-
-    arrays: tuple[Parameter, ...]
-    """Pointers that the caller gives an array for."""
-    outputs: tuple[Parameter, ...]
-    """Pointers to memory that the operator allocates, and returns."""
-    numbers: tuple[Parameter, ...]
-    """Whatever is passed by value."""
-    written: tuple[Parameter, ...]
-    """Those of the arrays that the kernel writes to."""
-
-
-def divide(kernel: str, parameters: Sequence[Parameter], outputs: Collection[str]) -> Division:
-    """Divide a kernel's parameters; ``outputs`` names those that the operator allocates.
-
-    Raises InputError for an output that the kernel does not have, or that it cannot write to.
-    """
-    by_name = {parameter.name: parameter for parameter in parameters}
-    for name in outputs:
-        if name not in by_name:
-            listed = ", ".join(map(str, parameters)) or "none"
-            raise InputError(f"{kernel} has no parameter {name!r}; its parameters are {listed}")
-        if not by_name[name].is_pointer or by_name[name].is_const:
-            raise InputError(f"{name} of {kernel} is {by_name[name].type}, which the kernel cannot write to")
-    pointers = [parameter for parameter in parameters if parameter.is_pointer]
-    arrays = tuple(parameter for parameter in pointers if parameter.name not in outputs)
-    return Division(
-        arrays,
-        tuple(parameter for parameter in pointers if parameter.name in outputs),
-        tuple(parameter for parameter in parameters if not parameter.is_pointer),
-        tuple(parameter for parameter in arrays if not parameter.is_const),
-    )
+    from hatch_cuda_kernels.store import LaunchRule, StoreReader
 
 
 class KernelWithRule(NamedTuple):
@@ -75,8 +39,7 @@ def kernels_with_rules(reader: StoreReader) -> list[KernelWithRule]:
     modules = dict(reader.kernels())
     found = []
     for line in reader.lines():
-        stated = () if line.is_variable else reader.module(line.module).launch
-        rule = find_rule(map(LaunchRule.from_json, stated), line.name)
+        rule = None if line.is_variable else reader.module(line.module).launch_rule(line.name)
         if rule is not None:
             module = modules[line.name] and line.module
             parameters = parameters_of(line.params, line.types, line.names)
@@ -120,16 +83,13 @@ def sizes_by_rule(kernel: str, rule: LaunchRule, parameters: Sequence[Parameter]
     grid, block, shared_mem = rule_texts(kernel, rule, [f"args[{parameter.name!r}]" for parameter in parameters])
     # Of checked expressions, and names that Python takes.
     compute = eval(f"lambda args: ({grid}, {block}, {shared_mem})", dict(RULE_NAMES))  # noqa: S307
-    attributes: dict[str, Any] = {**rule.attributes}
-    if "cluster" in attributes:
-        attributes["cluster"] = tuple(attributes["cluster"])
 
     def shape_of(args: Mapping[str, Any]) -> Shape:
         try:
             sizes = compute(args)
         except Exception as error:
             raise rule_refusal(kernel, rule, error) from error
-        return Shape.make(kernel, *sizes, **attributes)
+        return Shape.make(kernel, *sizes, **rule.attributes)
 
     return shape_of
 
@@ -170,8 +130,7 @@ def find_operator_kernel(
     get = partial(get_kernel, name, module=module, policy=policy)
     is_known = instance is None and line.module not in reader.unlisted
     signature = Signature(name, line.params, line.types, line.names) if is_known else launches_of(get()).signature
-    rules = map(LaunchRule.from_json, reader.module(line.module).launch)
-    rule = None if "grid" in sizes else find_rule(rules, name)
+    rule = None if "grid" in sizes else reader.module(line.module).launch_rule(name)
     if not all(parameter.type for parameter in signature.parameters):
         message = f"the store does not record the C++ types of {name}, which say what it writes to"
         raise InputError(f"{message}; build it with this version of hatch-cuda-kernels")

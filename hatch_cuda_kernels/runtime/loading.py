@@ -101,12 +101,9 @@ class LoadedKernels:
         return kernel
 
     def _launch_rule(self, key: Key) -> LaunchRule | None:
-        from hatch_cuda_kernels.store import LaunchRule, find_rule  # few kernels have a rule
-
         name, module, _ = key
-        reader = self._reader()
-        kernel, _ = find_kernel(reader, name, module)
-        return find_rule(map(LaunchRule.from_json, reader.module(kernel.module).launch), name)
+        kernel, _ = find_kernel(self._reader(), name, module)
+        return self._reader().module(kernel.module).launch_rule(name)
 
     def forget(self, kernel: Kernel) -> None:
         """Drop a kernel. Who has it can still use it."""

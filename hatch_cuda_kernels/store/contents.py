@@ -22,7 +22,6 @@ from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.includes import PackageRecord
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDER, KernelLine, ModuleIndex
-from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 from hatch_cuda_kernels.store.reader import StoreReader, find_store
 from hatch_cuda_kernels.store.source import ModuleSource
 from hatch_cuda_kernels.store.texts import json_text
@@ -127,7 +126,7 @@ def list_contents(reader: StoreReader) -> dict[str, Any]:
             message = f"it lists {line.name} in the module {line.module!r}, which is not there"
             raise StoreError(str(reader.folder / KERNELS_FILE), message)
         if not line.is_variable:
-            rule = find_rule(map(LaunchRule.from_json, reader.module(line.module).launch), line.name)
+            rule = reader.module(line.module).launch_rule(line.name)
             launch = {"launch": {"names": list(rule.names), "sizes": str(rule)}} if rule else {}
             modules[line.module]["kernels"][line.name] = _signature(line) | launch
     return {"modules": modules}

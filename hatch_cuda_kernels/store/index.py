@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.image import Kind
     from hatch_cuda_kernels.signature import Parameter
+    from hatch_cuda_kernels.store.launch_rules import LaunchRule
 
 #: Raised when a change makes older readers misread an index; a reader refuses a schema it does not know.
 #: 1 has each module's sources in its own folder, 2 has them in one for all modules, of which some may be linked.
@@ -256,6 +257,12 @@ class ModuleIndex(NamedTuple):
     def outer_headers(self) -> str:
         """What the build took from outside the project, as text: toolkit headers and standard headers."""
         return f"{self.toolkit_headers}; {self.standard}"
+
+    def launch_rule(self, kernel: str) -> LaunchRule | None:
+        """Return the manifest's rule for a kernel of the module, or None."""
+        from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule  # few kernels have a rule
+
+        return find_rule(map(LaunchRule.from_json, self.launch), kernel)
 
     @property
     def sources(self) -> tuple[str, ...]:

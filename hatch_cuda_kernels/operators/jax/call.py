@@ -18,7 +18,7 @@ from hatch_cuda_kernels.driver import cuda, launch_by_address, on_device
 from hatch_cuda_kernels.errors import ArgumentError, InputError, LaunchError
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import base_name
-from hatch_cuda_kernels.operators import divide, find_operator_kernel
+from hatch_cuda_kernels.operators import find_operator_kernel
 from hatch_cuda_kernels.operators.jax.handler import (
     ATTRIBUTE,
     Constants,
@@ -31,10 +31,10 @@ from hatch_cuda_kernels.operators.jax.handler import (
 from hatch_cuda_kernels.runtime.launch import Configs, Element, Launch, MismatchError, launches_of, word_of_numpy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from hatch_cuda_kernels.environment import Policy
-    from hatch_cuda_kernels.operators import Division, OperatorKernel
+    from hatch_cuda_kernels.operators import OperatorKernel
     from hatch_cuda_kernels.operators.jax.handler import LaunchTarget
     from hatch_cuda_kernels.runtime.launch import Dim, Kernel, LaunchAttributes, Shape
     from hatch_cuda_kernels.signature import Parameter
@@ -142,12 +142,15 @@ def _ordinals() -> list[int]:
 
 
 class Outputs(NamedTuple):
-    """The outputs of a call as they were declared."""
+    """The outputs of a call as they were declared, and what the caller gives; each in the kernel's order."""
 
     kernel: str
-    division: Division
+    arrays: tuple[Parameter, ...]
+    """Pointers that the caller gives an array for."""
+    numbers: tuple[Parameter, ...]
+    """Whatever is passed by value."""
     results: tuple[Parameter, ...]
-    """What is returned, in the kernel's order."""
+    """What is returned: memory that the call allocates, and arrays that it updates."""
     described: Mapping[str, Any]
     """By name: an array's name, a ``jax.ShapeDtypeStruct``, or a function of the arguments by name that returns one."""
     aliases: Mapping[int, int]
@@ -157,68 +160,73 @@ class Outputs(NamedTuple):
     def declare(cls, kernel: OperatorKernel, out: Mapping[str, Any], aliases: Mapping[str, str]) -> Outputs:
         """Return the outputs. Raises InputError for what the kernel cannot do, or does without its being declared."""
         in_place = {name for name, output in aliases.items() if name == output}
-        division = divide(kernel.name, kernel.parameters, out.keys() - in_place)
-        for parameter in division.written:
-            if parameter.name not in in_place:
+        allocated = out.keys() - in_place
+        _check_outputs(kernel, allocated)
+        arrays = tuple(found for found in kernel.parameters if found.is_pointer and found.name not in allocated)
+        for parameter in arrays:
+            if not parameter.is_const and parameter.name not in in_place:
                 where = f"in out= if the call allocates it, in aliases={{{parameter.name!r}: {parameter.name!r}}}"
-                message = f"{kernel.name} writes to {parameter}: name it {where} if it updates it"
-                raise InputError(message)
-        outputs = {*(parameter.name for parameter in division.outputs), *in_place}
-        results = tuple(parameter for parameter in kernel.parameters if parameter.name in outputs)
-        return cls(kernel.name, division, results, out, _positions(kernel.name, division, results, aliases))
+                raise InputError(f"{kernel.name} writes to {parameter}: name it {where} if it updates it")
+        results = tuple(parameter for parameter in kernel.parameters if parameter.name in allocated | in_place)
+        numbers = tuple(parameter for parameter in kernel.parameters if not parameter.is_pointer)
+        return cls(kernel.name, arrays, numbers, results, out, _positions(kernel.name, arrays, results, aliases))
 
-    def avals(self, args: Mapping[str, Any]) -> list[jax.ShapeDtypeStruct]:
-        """Return shape and dtype of each result, for the arguments of a call by name.
+    def avals(self, args: Mapping[str, Any]) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return shape and dtype of each result by name, for the arguments of a call by name.
 
         Raises InputError for an invalid description, ArgumentError for a dtype that the kernel does not write.
         """
-        return [self._aval(parameter, args) for parameter in self.results]
+        return {parameter.name: self._aval(parameter, args) for parameter in self.results}
 
     def passing(self, kernel: OperatorKernel) -> Passing:
         """Return how the kernel's parameters are passed: the numbers as constants, which are laid out as the buffer."""
-        arrays = {parameter.name: index for index, parameter in enumerate(self.division.arrays)}
-        results = {parameter.name: index for index, parameter in enumerate(self.results)}
-        names = (parameter.name for parameter in kernel.parameters)
-        sources = tuple(
-            Source("r", results[name]) if name in results
-            else Source("a", arrays[name]) if name in arrays
-            else Source("c", place)
-            for name, place in zip(names, kernel.signature.places, strict=True)
-        )  # fmt: skip
-        return Passing(len(arrays), len(results), sources)
+        buffers = {parameter.name: Source("a", index) for index, parameter in enumerate(self.arrays)}
+        buffers |= {parameter.name: Source("r", index) for index, parameter in enumerate(self.results)}
+        places = zip(kernel.parameters, kernel.signature.places, strict=True)
+        sources = tuple(buffers.get(parameter.name, Source("c", place)) for parameter, place in places)
+        return Passing(len(self.arrays), len(self.results), sources)
 
     def _aval(self, parameter: Parameter, args: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
-        found = self.described.get(parameter.name, parameter.name)
+        found, what = self.described.get(parameter.name, parameter.name), f"out[{parameter.name!r}] of {self.kernel}"
         if isinstance(found, str):
             if found not in args:
-                raise InputError(f"out[{parameter.name!r}] of {self.kernel} is {found!r}, not one of its arrays")
+                raise InputError(f"{what} is {found!r}, not one of its arrays")
             found = args[found]
         elif callable(found):
             found = found(args)
         if not (hasattr(found, "shape") and hasattr(found, "dtype")):
-            raise InputError(
-                f"out[{parameter.name!r}] of {self.kernel} must be the name of an array, a jax.ShapeDtypeStruct, "
-                f"or a function that returns one, not {found!r}"
-            )
+            takes = "the name of an array, a jax.ShapeDtypeStruct, or a function that returns one"
+            raise InputError(f"{what} must be {takes}, not {found!r}")
         aval = jax.ShapeDtypeStruct(found.shape, found.dtype)
-        check_dtype(f"out[{parameter.name!r}]", self.kernel, parameter, aval)
+        check_dtype(what, parameter, aval)
         return aval
 
 
-def check_dtype(what: str, kernel: str, parameter: Parameter, array: Any) -> None:
+def check_dtype(what: str, parameter: Parameter, array: Any) -> None:
     """Raise ArgumentError for an array whose elements are not what a pointer points to."""
     try:
         Element.of(parameter).check(word_of_numpy(array.dtype), "")
     except MismatchError as error:
         shape = ",".join(map(str, array.shape))
-        raise ArgumentError(f"{what} of {kernel} is {parameter.type}, got {error}[{shape}]") from None
+        raise ArgumentError(f"{what} is {parameter.type}, got {error}[{shape}]") from None
+
+
+def _check_outputs(kernel: OperatorKernel, allocated: Collection[str]) -> None:
+    """Raise InputError for an output that the kernel does not have, or that it cannot write to."""
+    by_name = {parameter.name: parameter for parameter in kernel.parameters}
+    for name in allocated:
+        if name not in by_name:
+            listed = ", ".join(map(str, kernel.parameters)) or "none"
+            raise InputError(f"{kernel.name} has no parameter {name!r}; its parameters are {listed}")
+        if not by_name[name].is_pointer or by_name[name].is_const:
+            raise InputError(f"{name} of {kernel.name} is {by_name[name].type}, which the kernel cannot write to")
 
 
 def _positions(
-    kernel: str, division: Division, results: Sequence[Parameter], aliases: Mapping[str, str]
+    kernel: str, taken: Sequence[Parameter], results: Sequence[Parameter], aliases: Mapping[str, str]
 ) -> dict[int, int]:
     """Return aliases by position. Raises InputError for a name that is not an array, or not an output."""
-    arrays, outputs = ([parameter.name for parameter in some] for some in (division.arrays, results))
+    arrays, outputs = ([parameter.name for parameter in some] for some in (taken, results))
     for name, output in aliases.items():
         if name not in arrays:
             raise InputError(f"aliases of {kernel}: {name!r} is not one of its arrays: {', '.join(arrays)}")
@@ -251,7 +259,6 @@ class JaxCall:
             raise InputError(f"vmap of {kernel.name} must be 'sequential', 'y' or 'z', not {vmap!r}")
         self._kernel, self._vmap = kernel, vmap
         self._outputs = outputs = Outputs.declare(kernel, out, aliases)
-        taken = {parameter.name for parameter in (*outputs.division.arrays, *outputs.division.numbers)}
         passing, types = outputs.passing(kernel), (parameter.type for parameter in kernel.parameters)
         facts = "\0".join((_VERSION, *kernel.identity, *types, repr(passing)))
         name = f"hatch_cuda_kernels.{base_name(kernel.name)}.{sha256(facts.encode()).hexdigest()[:16]}"
@@ -260,12 +267,9 @@ class JaxCall:
         self.target_name = registered.name
         """The name that XLA calls it by."""
         self.__name__ = kernel.name
+        given = [parameter.name for parameter in kernel.parameters if parameter in (*outputs.arrays, *outputs.numbers)]
         self.__signature__ = inspect.Signature(
-            [
-                inspect.Parameter(parameter.name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-                for parameter in kernel.parameters
-                if parameter.name in taken
-            ]
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in given]
         )
 
     def __repr__(self) -> str:
@@ -283,42 +287,35 @@ class JaxCall:
         except TypeError as error:
             raise ArgumentError(f"{self._kernel.name}{self.__signature__}: {error}") from None
         packed = self._packed(given)
-        arrays = [self._array(index, given) for index in range(len(self._outputs.division.arrays))]
-        known = given | {
-            parameter.name: jax.ShapeDtypeStruct(array.shape, array.dtype)
-            for parameter, array in zip(self._outputs.division.arrays, arrays, strict=True)
-        }
-        avals = self._outputs.avals(known)
-        written = dict(zip((parameter.name for parameter in self._outputs.results), avals, strict=True))
+        arrays = {parameter.name: self._array(parameter, given[parameter.name]) for parameter in self._outputs.arrays}
+        known = given | {name: jax.ShapeDtypeStruct(array.shape, array.dtype) for name, array in arrays.items()}
+        written = self._outputs.avals(known)
         constants = Constants(self._kernel.sizes({**known, **written}), packed)
         self._target.prepare()
-        results = self._batched(constants, avals, ())(*arrays)
+        results = self._batched(constants, [*written.values()], ())(*arrays.values())
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _array(self, index: int, given: Mapping[str, Any]) -> jax.Array:
+    def _array(self, parameter: Parameter, value: Any) -> jax.Array:
         """Return the argument for a pointer. Raises ArgumentError unless it is an array of a dtype that fits."""
-        parameter = self._outputs.division.arrays[index]
-        value, what = given[parameter.name], self._what(parameter)
+        what = self._what(parameter)
         if not (hasattr(value, "shape") and hasattr(value, "dtype")):
-            message = f"{what} of {self._kernel.name} is {parameter.type}, got {value!r} ({type(value).__name__})"
-            raise ArgumentError(message)
+            raise ArgumentError(f"{what} is {parameter.type}, got {value!r} ({type(value).__name__})")
         array = jax.numpy.asarray(value)
-        check_dtype(what, self._kernel.name, parameter, array)
+        check_dtype(what, parameter, array)
         return array
 
     def _what(self, parameter: Parameter) -> str:
-        return f"argument {self._kernel.parameters.index(parameter)} ({parameter.name})"
+        return f"argument {self._kernel.parameters.index(parameter)} ({parameter.name}) of {self._kernel.name}"
 
     def _packed(self, given: Mapping[str, Any]) -> bytes:
-        for parameter in self._outputs.division.numbers:
+        for parameter in self._outputs.numbers:
             if isinstance(given[parameter.name], jax.core.Tracer):
                 raise ArgumentError(
-                    f"{self._what(parameter)} of {self._kernel.name} is {parameter.type}, passed by value, so it "
-                    "must be known when the function is traced: take it from a shape, or name it in static_argnames"
+                    f"{self._what(parameter)} is {parameter.type}, passed by value, so it must be known when the "
+                    "function is traced: take it from a shape, or name it in static_argnames"
                 )
-        numbers = {parameter.name for parameter in self._outputs.division.numbers}
-        names = [parameter.name for parameter in self._kernel.parameters]
-        return self._kernel.signature.pack([given[name] if name in numbers else 0 for name in names])
+        values = (0 if parameter.is_pointer else given[parameter.name] for parameter in self._kernel.parameters)
+        return self._kernel.signature.pack([*values])
 
     def _batched(
         self, constants: Constants, avals: Sequence[jax.ShapeDtypeStruct], batch: tuple[int, ...]

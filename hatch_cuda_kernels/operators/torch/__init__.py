@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
@@ -27,13 +28,12 @@ from hatch_cuda_kernels.operators.torch.launch import (
     Choice,
     Functional,
     Gradient,
-    Operation,
     OperatorLaunch,
     arguments_of,
+    backward_of,
     base_operator,
     launcher_of,
     operator_name,
-    schema_text,
 )
 
 if TYPE_CHECKING:
@@ -115,69 +115,6 @@ def _one(
     return result
 
 
-class Definition(NamedTuple):
-    """What torch needs to know of one operator."""
-
-    name: str
-    schema: str
-    arguments: Sequence[Argument]
-    run: Callable[..., Any]
-    fake: Callable[..., Any]
-    gradient: Gradient | None
-    store: str
-    """Whose kernels it launches."""
-    identity: Hashable
-    """Equal for definitions that do the same."""
-
-
-class _Defined(NamedTuple):
-    definition: Definition
-    library: torch.library.Library
-
-
-_lock: Final = threading.Lock()
-#: By qualified name. A library's operators end with it, so it is kept.
-_REGISTERED: Final[dict[str, _Defined]] = {}
-
-
-def register(namespace: str, definition: Definition, device_key: str) -> Any:
-    """Return the operator, which replaces an earlier one of the same store unless that does the same.
-
-    Raises InputError for a name that another store or library has.
-    """
-    name = f"{namespace}::{definition.name}"
-    with _lock:
-        known = _REGISTERED.get(name)
-        if known is not None and known.definition.store != definition.store:
-            owner = known.definition.store
-            raise InputError(f"the operator {name} belongs to another store, {owner}; choose another namespace")
-        if known is None or known.definition.identity != definition.identity:
-            if known is not None:
-                del _REGISTERED[name]
-                known.library._destroy()  # noqa: SLF001 - as torch.library.custom_op replaces operators
-            _REGISTERED[name] = _Defined(definition, _define(namespace, definition, device_key))
-    return getattr(getattr(torch.ops, namespace), definition.name).default
-
-
-def _define(namespace: str, definition: Definition, device_key: str) -> torch.library.Library:
-    name = f"{namespace}::{definition.name}"
-    try:
-        library = torch.library.Library(namespace, "FRAGMENT")
-        library.define(definition.schema, tags=(torch.Tag.pt2_compliant_tag,))
-    except (RuntimeError, ValueError) as error:  # ValueError: a namespace that torch keeps for itself
-        message = f"torch does not take the operator {name} ({str(error).splitlines()[0]})"
-        raise InputError(f"{message}; choose another namespace") from error
-    library.impl(definition.name, definition.run, device_key)
-    operator = getattr(getattr(torch.ops, namespace), definition.name).default
-    fake = bypass_dispatcher(operator, definition.run, definition.fake)
-    library.impl(definition.name, fake, "Meta")  # register_fake would look for the source of its caller for 5 ms
-    torch.library.register_vmap(name, batching_rule(definition.name, definition.arguments, operator), lib=library)
-    if definition.gradient is not None:
-        remember = definition.gradient.remember
-        torch.library.register_autograd(name, definition.gradient.__call__, setup_context=remember, lib=library)
-    return library
-
-
 class TorchOptions(TypedDict, total=False):
     """What operators have besides their kernels, each by the operator's name."""
 
@@ -218,26 +155,17 @@ def functional_of(
     return dict.fromkeys(written, read[0]) if written and read and set(written) <= set(option) else {}
 
 
-class TorchOperators(Mapping[str, Any]):
+class TorchOperators(dict[str, Any]):
     """Operators by name, as ``torch.ops`` has them, and why other kernels have none."""
 
-    def __init__(self, namespace: str, operators: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
+    def __init__(self, namespace: str, left_out: Mapping[str, str]) -> None:
+        super().__init__()
         self.namespace = namespace
         self.left_out = dict(left_out)
         """The reason by kernel."""
-        self._operators = dict(operators)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._operators[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._operators)
-
-    def __len__(self) -> int:
-        return len(self._operators)
 
     def __repr__(self) -> str:
-        listed = [str(operator._schema) for operator in self._operators.values()]  # noqa: SLF001 - torch's
+        listed = [str(operator._schema) for operator in self.values()]  # noqa: SLF001 - torch's
         listed += [f"{kernel}: no operator: {reason}" for kernel, reason in self.left_out.items()]
         return "\n".join(listed)
 
@@ -263,12 +191,88 @@ def make_operators(
     left_out: dict[str, str] = {}
     named = _operators_by_name(kernels, options.get("optional", {}), left_out)
     _check(options, named, left_out)
-    registry = _Registry(namespace, store, launcher, options, device_key)
-    for name, found in named.items():
-        registry.add_in_place(name, found)
-    for name in named:
-        registry.add_functional(name)
-    return TorchOperators(namespace, registry.operators, left_out)
+    strided, add = frozenset(options.get("strided", ())), partial(_register, namespace, store, device_key)
+    launches = [OperatorLaunch(name, *found, launcher, is_strided=name in strided) for name, found in named.items()]
+    operators = TorchOperators(namespace, left_out)
+    operators.update((launch.name, add(launch, None, launch.identity)) for launch in launches)
+    for launch in launches:
+        like, backward = (
+            functional_of(options.get("functional", {}), launch),
+            options.get("backward", {}).get(launch.name),
+        )
+        if like:
+            function = Functional(launch, like)
+            identity = function.identity, backward
+            if isinstance(backward, str):
+                check_names("backward", [backward], named, {})
+                backward = backward_of(function, operators[backward], named[backward].arguments)
+            gradient = None if backward is None else Gradient.make(function, backward)
+            operators[function.name] = add(function, gradient, identity)
+        elif backward is not None:
+            raise InputError(f"backward: {launch.name} has no out-of-place variant; name its outputs in functional=")
+    return operators
+
+
+class _Registered(NamedTuple):
+    store: str
+    """Whose kernels it launches."""
+    identity: Hashable
+    """Equal for operators that do the same."""
+    library: torch.library.Library
+
+
+_lock: Final = threading.Lock()
+#: By qualified name. A library's operators end with it, so it is kept.
+_REGISTERED: Final[dict[str, _Registered]] = {}
+
+
+def _register(
+    namespace: str,
+    store: str,
+    device_key: str,
+    operator: OperatorLaunch | Functional,
+    gradient: Gradient | None,
+    identity: Hashable,
+) -> Any:
+    """Return torch's operator, which replaces an earlier one of the same store unless that does the same.
+
+    Raises InputError for a name that another store or library has.
+    """
+    name = f"{namespace}::{operator.name}"
+    with _lock:
+        known = _REGISTERED.get(name)
+        if known is not None and known.store != store:
+            raise InputError(f"the operator {name} belongs to another store, {known.store}; choose another namespace")
+        if known is None or known.identity != identity:
+            if known is not None:
+                del _REGISTERED[name]
+                known.library._destroy()  # noqa: SLF001 - as torch.library.custom_op replaces operators
+            _REGISTERED[name] = _Registered(store, identity, _define(namespace, device_key, operator, gradient))
+    return _found(namespace, operator.name)
+
+
+def _found(namespace: str, name: str) -> Any:
+    return getattr(getattr(torch.ops, namespace), name).default
+
+
+def _define(
+    namespace: str, device_key: str, operator: OperatorLaunch | Functional, gradient: Gradient | None
+) -> torch.library.Library:
+    name = f"{namespace}::{operator.name}"
+    try:
+        library = torch.library.Library(namespace, "FRAGMENT")
+        library.define(operator.schema, tags=(torch.Tag.pt2_compliant_tag,))
+    except (RuntimeError, ValueError) as error:  # ValueError: a namespace that torch keeps for itself
+        message = f"torch does not take the operator {name} ({str(error).splitlines()[0]})"
+        raise InputError(f"{message}; choose another namespace") from error
+    library.impl(operator.name, operator.run, device_key)
+    call = _found(namespace, operator.name)
+    fake = bypass_dispatcher(call, operator.run, operator.fake)
+    library.impl(operator.name, fake, "Meta")  # register_fake would look for the source of its caller for 5 ms
+    torch.library.register_vmap(name, batching_rule(operator.name, operator.arguments, call), lib=library)
+    if gradient is not None:
+        torch.library.register_autograd(name, gradient.__call__, setup_context=gradient.remember, lib=library)
+    return library
 
 
 def _operators_by_name(
@@ -324,54 +328,6 @@ def _check(options: TorchOptions, named: Mapping[str, _Kernels], left_out: Mappi
         for parameter in parameters:
             if parameter not in tensors:
                 raise InputError(f"optional: {name} has no tensor {parameter!r}; it has {', '.join(tensors) or 'none'}")
-
-
-class _Registry:
-    def __init__(self, namespace: str, store: str, launcher: Launcher, options: TorchOptions, device_key: str) -> None:
-        self.operators: dict[str, Any] = {}
-        self._namespace = namespace
-        self._store = store
-        self._launcher = launcher
-        self._device_key = device_key
-        self._functional = options.get("functional", {})
-        self._backward = options.get("backward", {})
-        self._strided = frozenset(options.get("strided", ()))
-        self._launches: dict[str, OperatorLaunch] = {}
-        self._kernels: dict[str, tuple[Any, ...]] = {}
-
-    def add_in_place(self, name: str, found: _Kernels) -> None:
-        """Register the operator that writes to its arguments."""
-        launch = OperatorLaunch(name, *found, self._launcher, is_strided=name in self._strided)
-        schema = schema_text(name, found.arguments)
-        kernels = tuple((choice.kernel.name, choice.kernel.module, choice.dtypes) for choice in found.choices)
-        self._launches[name] = launch
-        self._kernels[name] = schema, kernels, name in self._strided
-        self._register(name, schema, found.arguments, launch.run, launch.fake, None, self._store, self._kernels[name])
-
-    def add_functional(self, name: str) -> None:
-        """Register the out-of-place operator if the options ask for one. Raises InputError for a misfit."""
-        like = functional_of(self._functional, self._launches[name])
-        backward = self._backward.get(name)
-        if not like:
-            if backward is not None:
-                raise InputError(f"backward: {name} has no out-of-place variant; name its outputs in functional=")
-            return
-        function = Functional(self._launches[name], like)
-        schema = schema_text(function.name, function.arguments, len(function.outputs))
-        if isinstance(backward, str):
-            check_names("backward", [backward], self._launches, {})
-            operation = Operation(self.operators[backward], self._launches[backward].arguments)
-            gradient: Gradient | None = Gradient.make(function, operation)
-        else:
-            gradient = None if backward is None else Gradient.make(function, backward)
-        identity = schema, self._kernels[name], tuple(like.items()), backward
-        self._register(
-            function.name, schema, function.arguments, function.run, function.fake, gradient, self._store, identity
-        )
-
-    def _register(self, *fields: Any) -> None:
-        definition = Definition(*fields)
-        self.operators[definition.name] = register(self._namespace, definition, self._device_key)
 
 
 def operators_of_store(

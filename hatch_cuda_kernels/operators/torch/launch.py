@@ -41,7 +41,7 @@ from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.operators import sizes_by_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Sequence
 
     from hatch_cuda_kernels.operators import KernelWithRule, Sizes
     from hatch_cuda_kernels.runtime.launch import Kernel
@@ -228,6 +228,17 @@ class OperatorLaunch:
         self._known: dict[Any, Callable[..., None]] = {}
         self._sizes: dict[str, Sizes] = {}
 
+    @property
+    def schema(self) -> str:
+        """What torch knows it by."""
+        return schema_text(self.name, self.arguments)
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for operators that do the same."""
+        kernels = tuple((choice.kernel.name, choice.kernel.module, choice.dtypes) for choice in self._choices)
+        return self.schema, kernels, self._is_strided
+
     @cached_property
     def run(self) -> Callable[..., None]:
         """Launches. Raises ArgumentError for tensors that do not fit, and what ``Kernel`` raises."""
@@ -342,14 +353,6 @@ def _listed(items: Iterable[str]) -> str:
 _GRAD: Final = "grad_"
 
 
-class Operation(NamedTuple):
-    """An in-place operator that gives gradients."""
-
-    call: Any
-    """The operator, as torch has it."""
-    arguments: Sequence[Argument]
-
-
 class Gradient(NamedTuple):
     """The gradient of an operator, for ``torch.library.register_autograd``."""
 
@@ -361,18 +364,17 @@ class Gradient(NamedTuple):
     backward: Backward
 
     @classmethod
-    def make(cls, forward: Functional, backward: Backward | Operation) -> Gradient:
+    def make(cls, forward: Functional, backward: Backward) -> Gradient:
         """Return the gradient of an operator. Raises InputError for a name that the forward operator does not have."""
         inputs = tuple(argument.name for argument in forward.arguments)
         outputs = tuple(output.argument.name for output in forward.outputs)
-        function = backward if callable(backward) else _of_operation(forward.name, inputs, backward)
-        wanted = tuple(inspect.signature(function).parameters)
+        wanted = tuple(inspect.signature(backward).parameters)
         told = {*inputs, *outputs, *(f"{_GRAD}{name}" for name in outputs)}
         unknown = [name for name in wanted if name not in told]
         if unknown:
             message = f"the gradient of {forward.name} takes {', '.join(unknown)}"
             raise InputError(f"{message}; it can have {', '.join(sorted(told))}")
-        return cls(forward.name, inputs, outputs, wanted, function)
+        return cls(forward.name, inputs, outputs, wanted, backward)
 
     def remember(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         """Keep what the backward takes."""
@@ -398,24 +400,26 @@ class Gradient(NamedTuple):
         return tuple(found.get(name) for name in self.inputs)
 
 
-def _of_operation(name: str, inputs: Sequence[str], operation: Operation) -> Backward:
-    """Return an operator as a function of what it reads. Raises InputError for one that writes anything else."""
-    given = {
-        argument.name: argument.name.removeprefix(_GRAD) for argument in operation.arguments if argument.is_written
-    }
+def backward_of(forward: Functional, operator: Any, arguments: Sequence[Argument]) -> Backward:
+    """Return an in-place operator as a function of what it reads, which gives what it writes: gradients of inputs.
+
+    Raises InputError for one that writes anything else.
+    """
+    inputs = [argument.name for argument in forward.arguments]
+    given = {argument.name: argument.name.removeprefix(_GRAD) for argument in arguments if argument.is_written}
     for written, of in given.items():
         if of == written or of not in inputs:
             wanted = ", ".join(f"{_GRAD}{known}" for known in inputs)
             raise InputError(
-                f"{operation.call} cannot be the gradient of {name}: it writes to {written}, not to {wanted}"
+                f"{operator} cannot be the gradient of {forward.name}: it writes to {written}, not to {wanted}"
             )
-    places = [argument.name for argument in operation.arguments]
+    places = [argument.name for argument in arguments]
 
     def backward(**known: Any) -> dict[str, torch.Tensor | None]:
         made = {
             written: torch.empty_like(known[of], memory_format=torch.contiguous_format) for written, of in given.items()
         }
-        operation.call(*({**known, **made}[place] for place in places))
+        operator(*({**known, **made}[place] for place in places))
         return {of: made[written] for written, of in given.items()}
 
     reads = dict.fromkeys([place for place in places if place not in given] + [*given.values()])
@@ -461,6 +465,8 @@ class Functional:
             argument._replace(is_written=False) for argument in launch.arguments if argument.name not in new
         )
         self.outputs = tuple(self._output(argument, like[name]) for name, argument in written.items())
+        self.schema = schema_text(self.name, self.arguments, len(self.outputs))
+        self.identity = self.schema, launch.identity, tuple(like.items())
 
     @cached_property
     def run(self) -> Callable[..., Any]:
