@@ -106,29 +106,21 @@ def _module_again(module: _ModuleOfStore, enable_cooperative_groups: bool) -> Cu
     return CupyModule(module, enable_cooperative_groups=enable_cooperative_groups)
 
 
-class _Attribute:
-    """An attribute of a kernel on the current device, as CuPy calls it; -1 for one that the bindings do not know."""
+def _attribute(name: str, *, can_be_set: bool = False) -> Any:  # an int to whoever asks
+    """Return an attribute of a kernel on the current device, as CuPy has it; -1 for one that the bindings lack."""
 
-    def __init__(self, name: str, *, can_be_set: bool = False) -> None:
-        self._name = name
-        self._can_be_set = can_be_set
-
-    def __get__(self, kernel: CupyKernel | None, owner: type[CupyKernel]) -> int:
-        if kernel is None:
-            return self  # type: ignore[return-value]  # for documentation tools
+    def get(kernel: CupyKernel) -> int:
         try:
-            return launches_of(kernel.kernel).loaded().attribute(self._name)
+            return launches_of(kernel.kernel).loaded().attribute(name)
         except AttributeError:
             return -1
 
-    def __set__(self, kernel: CupyKernel, value: int) -> None:
-        if not self._can_be_set:
-            raise AttributeError(f"{self._name.lower()} of a kernel cannot be set")
-        launches_of(kernel.kernel).loaded().set_attribute(self._name, value, f"{self._name.lower()} = {value}")
+    def put(kernel: CupyKernel, value: int) -> None:
+        if not can_be_set:
+            raise AttributeError(f"{name.lower()} of a kernel cannot be set")
+        launches_of(kernel.kernel).loaded().set_attribute(name, value, f"{name.lower()} = {value}")
 
-
-def _attribute(name: str, *, can_be_set: bool = False) -> Any:  # an int to whoever asks
-    return _Attribute(name, can_be_set=can_be_set)
+    return property(get, put)
 
 
 class CupyKernel:
@@ -188,7 +180,7 @@ class CupyKernel:
     @property
     def attributes(self) -> dict[str, int]:
         """The kernel's attributes on the current device, by name; -1 for one that is not known here."""
-        return {name: getattr(self, name) for name, one in vars(CupyKernel).items() if isinstance(one, _Attribute)}
+        return {name: getattr(self, name) for name in CupyKernel.__annotations__}
 
     def compile(self, log_stream: Any = None) -> None:
         """Load the kernel for the current device."""

@@ -207,37 +207,19 @@ class CallSlot:
 
 
 class CallSlots(threading.local):
-    """The free slots of one handler in the current thread."""
+    """The free slots of one handler in the current thread, and Python's state of the thread, which stays with them.
 
-    def __init__(self) -> None:  # once in each thread
-        _KEPT.state  # noqa: B018 - makes it
-        self.free: list[CallSlot] = []
-
-
-class _Kept(threading.local):
-    """Python's state of the current thread, which is kept until the thread or Python ends.
-
-    ctypes makes one for a callback, and destroys it afterwards unless something else needs it. Python counts them
-    (PyGILState_Ensure); this one is never given back.
+    ctypes makes a state for a callback, and destroys it afterwards unless something else needs it. Python counts what
+    does (PyGILState_Ensure); this count is never given back.
     """
 
-    def __init__(self) -> None:
-        self.state = ctypes.pythonapi.PyGILState_Ensure()
-
-
-_KEPT: Final = _Kept()
+    def __init__(self) -> None:  # once in each thread
+        ctypes.pythonapi.PyGILState_Ensure()
+        self.free: list[CallSlot] = []
 
 
 #: Functions of XLA's that take the address of a struct. They return at once, so they keep the GIL.
 _Function = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
-
-
-class XlaFaultError(Exception):
-    """A function of XLA's failed; ``address`` is that of its error, which goes back to XLA."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.address = address
 
 
 def answer_metadata(frame: CallFrame) -> bool:
@@ -262,20 +244,8 @@ def stream_getter(api: int) -> Callable[[int], Any]:
     return _Function(FrameApi.from_address(api).stream_get)
 
 
-def get_stream_of(frame: CallFrame, slot: CallSlot, get_stream: Callable[[int], Any]) -> int | None:
-    """Return the stream of a call. Raises XlaFaultError."""
-    slot.request.context = frame.context
-    fault = get_stream(slot.request_address)
-    if fault:
-        raise XlaFaultError(fault)
-    stream: int | None = slot.request.stream
-    return stream
-
-
 def make_error(frame: CallFrame, error: BaseException) -> int | None:
     """Return the address of an error that XLA raises in the caller, with the text of an exception."""
-    if isinstance(error, XlaFaultError):
-        return error.address
     if not frame.api:  # with API 0.1, where XLA asks for metadata
         return None
     text = str(error) if isinstance(error, HatchCudaKernelsError) else f"{type(error).__name__}: {error}"
@@ -408,27 +378,28 @@ class Handler:
         """Do what is asked with care. Raises nothing: Python would print the error, and XLA would not see it."""
         frame = CallFrame.from_address(address)
         try:
-            if not answer_metadata(frame):
-                self._call(frame)
+            return None if answer_metadata(frame) else self._call(frame)
         except BaseException as error:  # noqa: BLE001 - the caller is XLA
             return make_error(frame, error)
-        return None
 
-    def _call(self, frame: CallFrame) -> None:
+    def _call(self, frame: CallFrame) -> int | None:
+        """Launch. Returns the address of XLA's own error if it gives no stream."""
         text = self._text(frame)
         get_stream, launch = self.target.get_stream(frame.api), self.target.launch
         self._scope.update(launch=launch, get_stream=get_stream)
         slot = CallSlot(len(self._passing.sources))
-        stream = get_stream_of(frame, slot, get_stream)
-        shape = Constants.from_text(text).shape
-        if shape.is_empty:
-            return
+        slot.request.context = frame.context
+        fault: int | None = get_stream(slot.request_address)
+        stream, shape = slot.request.stream, Constants.from_text(text).shape
+        if fault or shape.is_empty:
+            return fault
         config, kernel, constants, _owners = self._known.get((text, stream)) or self._learn(text, stream)
         self._pack(slot.memory, 0, *self._addresses(frame, constants))
         status = launch(config, kernel, slot.address, 0)
         if status:
             self.target.refuse(status, shape, stream)
         self._slots.free.append(slot)
+        return None
 
     def _text(self, frame: CallFrame) -> bytes:
         """Return a call's text. Raises LaunchError for a call that was not made by this package."""
