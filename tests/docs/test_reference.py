@@ -384,6 +384,7 @@ def offered(real):
         name
         for name, member in defined.items()
         if inspect.isroutine(member) or isinstance(member, property | classmethod | cached_property)
+        if name not in fields  # declared with a type
         if not name.startswith("_")
         or (real in {hatch_cuda_kernels.Kernel, hatch_cuda_kernels.CupyKernel} and name in {"__call__", "__getitem__"})
     }
