@@ -213,7 +213,7 @@ def make_operators(
     return operators
 
 
-class _Registered(NamedTuple):
+class _KnownOperator(NamedTuple):
     store: str
     """Whose kernels it launches."""
     identity: Hashable
@@ -223,7 +223,7 @@ class _Registered(NamedTuple):
 
 _lock: Final = threading.Lock()
 #: By qualified name. A library's operators end with it, so it is kept.
-_REGISTERED: Final[dict[str, _Registered]] = {}
+_REGISTERED: Final[dict[str, _KnownOperator]] = {}
 
 
 def _register(
@@ -247,7 +247,7 @@ def _register(
             if known is not None:
                 del _REGISTERED[name]
                 known.library._destroy()  # noqa: SLF001 - as torch.library.custom_op replaces operators
-            _REGISTERED[name] = _Registered(store, identity, _define(namespace, device_key, operator, gradient))
+            _REGISTERED[name] = _KnownOperator(store, identity, _define(namespace, device_key, operator, gradient))
     return _found(namespace, operator.name)
 
 
