@@ -252,6 +252,10 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
     return functions
 
 
+#: Of the methods that find a module by its axes.
+_PARAMETERS: Final = frozenset({"self", "family", "enable_cooperative_groups"})
+
+
 def _families(modules: Sequence[BuiltModule], method: str, result: str, more: str = "") -> list[str]:
     """Return a method for each family and its axes, and for all other modules; nothing where there is no family."""
     matrices: dict[tuple[str, tuple[str, ...]], dict[str, list[str]]] = {}
@@ -259,20 +263,24 @@ def _families(modules: Sequence[BuiltModule], method: str, result: str, more: st
         matrix = matrices.setdefault((built.family, tuple(sorted(built.axes))), {})
         for axis, value in built.axes.items():
             matrix.setdefault(axis, []).append(value)
-    found = [
-        _function(f"def {method}", f"family: {_literal([family])}, /", f"{_arguments(matrix)}{more}", result)
-        for (family, axes), matrix in sorted(matrices.items())
-        if axes and not any(keyword.iskeyword(axis) or axis == "self" for axis in axes)
-    ]
+    found = []
+    for (family, axes), matrix in sorted(matrices.items()):
+        first, is_odd = f"family: {_literal([family])}, /", any(map(keyword.iskeyword, axes))
+        if is_odd or not _PARAMETERS.isdisjoint(axes):
+            found.append(f"def {method}(self, {first}{more and ', *'}{more}, **axes: object) -> {result}: ...")
+        elif axes:
+            found.append(_function(f"def {method}", first, f"{_arguments(matrix)}{more}", result))
     plain = sorted({listed_module(built.name) for built in modules})
     more = more and f", *{more}"
     return [*found, f"def {method}(self, family: {_literal(plain)}, /{more}) -> {result}: ..."] if found else []
 
 
 def _arguments(matrix: dict[str, list[str]]) -> str:
-    """Return axes as keyword parameters; one whose listed values are all numbers accepts int too."""
-    numbers = {name: all(value.isdecimal() for value in values) for name, values in matrix.items()}
-    return ", ".join(f"{name}: {'int | str' if numbers[name] else 'str'}" for name in sorted(numbers))
+    """Return axes as keyword parameters; one whose listed values are all integers, or truth values, accepts these."""
+    every = {name: {value.lstrip("-") for value in values} for name, values in matrix.items()}
+    integers = {name: "int | " for name, values in every.items() if all(map(str.isdecimal, values))}
+    known = integers | {name: "bool | " for name, values in every.items() if values <= {"true", "false"}}
+    return ", ".join(f"{name}: {known.get(name, '')}str" for name in sorted(matrix))
 
 
 def _literal(names: Sequence[str]) -> str:

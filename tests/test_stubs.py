@@ -249,6 +249,14 @@ def test_modules_of_a_family_are_found_by_their_axes(make_project, tmp_path, myp
             source: scale.cu
             matrix: {T: [float, int], N: [1]}
             options: {define: {TYPE: "{T}", COUNT: "{N}"}}
+          "odd_{family}_{FAST}_{BY}":
+            source: scale.cu
+            matrix: {family: [int], FAST: [true, false], BY: [-1]}
+            options: {define: {TYPE: "{family}", COUNT: "({FAST} ? {BY} : 1)"}}
+          "signed_{FAST}_{BY}":
+            source: scale.cu
+            matrix: {FAST: [true, false], BY: [-1]}
+            options: {define: {TYPE: int, COUNT: "({FAST} ? {BY} : 1)"}}
           other: {source: other.cu}
     """
     source = 'extern "C" __global__ void scale(TYPE* x) { *x *= COUNT; }\n'
@@ -256,14 +264,17 @@ def test_modules_of_a_family_are_found_by_their_axes(make_project, tmp_path, myp
     build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
     text = (root / "mylib" / "kernels.pyi").read_text()
     assert 'family: Literal["scale"], /, *, N: int | str, T: str\n' in text
-    assert 'def module(self, family: Literal["other", "scale_float_1", "scale_int_1"], /) -> StoreModule: ...' in text
+    assert '"scale_float_1",\n            "scale_int_1",\n' in text
+    assert 'def module(self, family: Literal["odd"], /, **axes: object) -> StoreModule: ...' in text
+    assert 'family: Literal["signed"], /, *, BY: int | str, FAST: bool | str\n' in text
     head = "from mylib.kernels import store\n"
     right = 'store.module("scale", T="float", N=1).get_kernel("scale")\nprint(store.module("other").kernels)\n'
     (root / "program.py").write_text(f'{head}{right}store.module("scale", T=1, N=1)\nstore.module("scale", T="int")\n')
     assert mypy(root, ".")[0] == {("program.py", line): "call-overload" for line in (4, 5)}
     call = 'store.cupy_module("scale", T="float", N=1, enable_cooperative_groups=True).get_function("scale")'
+    call += '\nstore.cupy_module("odd", family="int", FAST=True, BY=-1)'
     (root / "program.py").write_text(f'{head}{call}\nstore.cupy_module("scale", T="int")\n')
-    assert mypy(root, ".")[0] == {("program.py", 3): "call-overload"}
+    assert mypy(root, ".")[0] == {("program.py", 4): "call-overload"}
 
 
 def check(capsys, root):
