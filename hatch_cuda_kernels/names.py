@@ -224,8 +224,14 @@ def fill_known(pattern: str, values: Mapping[str, str]) -> str:
 
 def module_name(entry: str, file: str, axes: Mapping[str, str]) -> str:
     """Return the name of an entry's module: ``file`` stands for ``*``, ``thrust_complex_float`` for C++ text."""
-    parts = {axis: re.split(r"[^A-Za-z0-9_]+", value) for axis, value in axes.items()}
+    values = {axis: value if value.isidentifier() else _worded(value) for axis, value in axes.items()}
+    parts = {axis: re.split(r"[^A-Za-z0-9_]+", value) for axis, value in values.items()}
     return fill(entry, {axis: "_".join(filter(None, found)) for axis, found in parts.items()}).replace("*", file)
+
+
+def _worded(value: str) -> str:
+    """Return C++ text with words for signs by which values of one axis often differ: ``float*``, ``-1``."""
+    return re.sub("-(?=[0-9.])", " minus ", value).replace("*", " ptr ").replace("&", " ref ")
 
 
 def expand(pattern: str, matrix: Mapping[str, Sequence[str]]) -> Iterator[str]:

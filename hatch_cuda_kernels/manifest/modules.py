@@ -147,6 +147,8 @@ _JOINED: Final = "sources"
 _WINDOWS_DEVICES: Final = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
 #: The limit for all modules together: each is a folder of the store.
 MOST_MODULES: Final = 10_000
+#: A file may have a name of 255 bytes; an image's has more than the module's, and a whole path 260 on Windows.
+_LONGEST: Final = 180
 _FEWER: Final = "shorten a matrix, or split the entries between packages"
 
 
@@ -161,11 +163,17 @@ def name_modules(entries: Mapping[str, Item]) -> dict[str, Item]:
             found = Item(values, item.spot)
             if _WINDOWS_DEVICES.fullmatch(name):
                 item.spot.report(f"{name!r} cannot be a folder on Windows; choose another name")
+            if len(name) > _LONGEST and not repeated:
+                fix = "choose a shorter name, or for values of axes a macro or type with one"
+                item.spot.report(f"{shorten(name)} has {len(name)} characters, and at most {_LONGEST} fit; {fix}")
+                repeated = True
             first = folded.setdefault(name.lower(), name)
             if name in modules and not repeated:
                 other = f"{modules[name].spot.path}{_values_text(modules[name])}"
                 here = _values_text(found, ", as {} does here")
-                item.spot.report(f"{other} gives a module {name!r}, too{here}; give them different names")
+                own = modules[name].spot == item.spot and here
+                fix = "write one into an entry of its own" if own else "give them different names"
+                item.spot.report(f"{other} gives a module {name!r}, too{here}; {fix}")
                 repeated = bool(here)  # the others of an entry tend to have the same cause
             elif name not in modules and first != name:
                 item.spot.report(f"{name!r} and {first!r} differ only in case, and would be one folder on some systems")

@@ -223,6 +223,7 @@ MODULE_NAMES = {
 
 #: Entries of kernels/saxpy.cu; ``@`` is what problems call the one with a placeholder in its name.
 NO_AXIS = "no axis in the module's name"
+BY_MACRO = "for values of axes a macro or type with one"
 AXES_IN_NAMES = {
     "'k_{T}': {%s}": ["2:11: @: unknown placeholder {T}; add it to the matrix"],
     "'k_{T}': {%s, matrix: {TT: [int]}}": [
@@ -257,7 +258,11 @@ AXES_IN_NAMES = {
         "2:189: modules.'k_{T}_{N}'.combinations[5]: it is listed already; remove it",
     ],
     "'k_{T}': {%s, matrix: {T: [a b, a<b>, 'a,b']}, options: {define: {A: '{T}'}}}": [
-        "2:11: @: @ with T: a b gives a module 'k_a_b', too, as T: a<b> does here; give them different names"
+        "2:11: @: @ with T: a b gives a module 'k_a_b', too, as T: a<b> does here; write one into an entry of its own"
+    ],
+    "'k_{T}': {%s, matrix: {T: [a, 'a*', 'const a&', 'const a', -1, 1, 1e-3, 1e3, a-b]}, instances: ['f<{T}>']}": [],
+    "'k_{T}': {%s, matrix: {T: [" + "a" * 178 + ", " + "a" * 179 + "]}, instances: ['f<{T}>']}": [
+        f"2:11: @: 'k_{'a' * 58}'... has 181 characters, and at most 180 fit; choose a shorter name, or {BY_MACRO}"
     ],
     "k_a: {%s}, 'k_{T}': {source: kernels/saxpy.cu, matrix: {T: [a]}, options: {define: {A: '{T}'}}}": [
         "2:44: @: modules.k_a gives a module 'k_a', too, as T: a does here; give them different names"
