@@ -28,7 +28,7 @@ from hatch_cuda_kernels.compiler.precompiled import Beginning, Preamble, Toolkit
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import HatchCudaKernelsError
-from hatch_cuda_kernels.plan import route_of
+from hatch_cuda_kernels.plan import finisher_of
 
 if TYPE_CHECKING:
     from sources import Repository
@@ -56,12 +56,12 @@ def compare(entry: Repository, root: Path, source: str, arch: SmArch) -> dict[st
     try:
         recipe = Recipe(module="source", sources=(source,), options=options_of(entry, root, source))
         sources = read_recipe(recipe, root, clocks=True)
-        route = route_of(recipe, "per-arch", sources)
-        job = recipe.compile_job(recipe.units(sources)[0], arch, ("cubin",), finisher=route.finisher)
+        finisher = finisher_of(recipe, "per-arch", sources)
+        job = recipe.compile_job(recipe.units(sources)[0], arch, ("cubin",), finisher=finisher)
     except HatchCudaKernelsError as error:
         return {"outcome": "not read", "why": str(error)[:100]}
     toolkit = Toolkit(load_toolchain().include_dirs, job.program.outside)
-    headers = Beginning(job.program, job.options, toolkit).headers if route.finisher == "ptxas" else ()
+    headers = Beginning(job.program, job.options, toolkit).headers if finisher == "ptxas" else ()
     plain, begun = (run(job, given) for given in (None, Preamble(headers, source, 1)))
     if isinstance(plain, str) or isinstance(begun, str):
         return {"outcome": "fails" if isinstance(plain, str) else "different", "why": f"{plain} {begun}"[:100]}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
@@ -18,20 +19,18 @@ from hatch_cuda_kernels.includes import ProjectFiles
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import spelled_without_archs
 from hatch_cuda_kernels.plan import PlannedModule, arch_warnings, check_release, learn, make_plan, open_reader
-from hatch_cuda_kernels.pool import find_fresh, find_missing, open_progress
+from hatch_cuda_kernels.pool import Compilation, find_fresh, find_missing, open_progress
 from hatch_cuda_kernels.store import STORE_FOLDER, check_built, prepare_place, read_blocks, write_store
 from hatch_cuda_kernels.terminal import count_text, printable, text_table, wrap
 from hatch_cuda_kernels.threads import DaemonThreads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
 
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import SourceReader
-    from hatch_cuda_kernels.image import ImageId
     from hatch_cuda_kernels.manifest import Manifest
-    from hatch_cuda_kernels.pool import FailedJob, Progress
+    from hatch_cuda_kernels.pool import Progress
     from hatch_cuda_kernels.store import BuiltModule
 
 
@@ -100,12 +99,10 @@ def build_store(
     # While the sources are read: lzma runs without the GIL.
     before = None if editable else DaemonThreads(1).submit(read_blocks, out)
     reader = open_reader(manifest)
-    plan = make_plan(manifest, reader)
-    warnings = [*check_release(manifest), *arch_warnings(plan)]
-    done = compile_images(plan, manifest, reader, warnings.append, executor, workers, progress)
-    modules = tuple(
-        one.built(done.images, find_toolchain()) for one in done.plan if done.images.keys() >= {*one.images}
-    )
+    first = make_plan(manifest, reader)
+    warnings = [*check_release(manifest), *arch_warnings(first)]
+    plan, done = compile_images(first, manifest, reader, warnings.append, executor, workers, progress)
+    modules = tuple(one.built(done.entries, find_toolchain()) for one in plan if done.entries.keys() >= {*one.images})
     problems = [*done.problems, *check_built(modules, manifest.promises)]
     if problems:
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))
@@ -125,19 +122,6 @@ def build_store(
     )
 
 
-class CompiledImages(NamedTuple):
-    """The images of a plan, and what did not compile."""
-
-    plan: Sequence[PlannedModule]
-    """As it was made again where NVRTC refused host code."""
-    images: dict[ImageId, Entry]
-    failures: Sequence[FailedJob] = ()
-    problems: Sequence[Problem] = ()
-    """The failures for a person to read."""
-    compiled: frozenset[str] = frozenset()
-    """Keys of what was compiled now."""
-
-
 def compile_images(
     plan: Sequence[PlannedModule],
     manifest: Manifest,
@@ -146,26 +130,27 @@ def compile_images(
     executor: Executor | str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> CompiledImages:
-    """Compile what the disk cache lacks of a manifest's plan. Host code that NVRTC refuses is cut, and tried again.
+) -> tuple[Sequence[PlannedModule], Compilation]:
+    """Compile what the disk cache lacks of a manifest's plan; return the plan with all its images, and what failed.
 
-    Raises ToolchainError for a missing or wrong NVRTC here or in a worker.
+    Host code that NVRTC refuses is cut, and the plan is made again. Raises ToolchainError for a missing or wrong NVRTC
+    here or in a worker.
     """
     toolchain, cache = find_toolchain(), open_cache()
-    fresh = find_fresh(plan, toolchain, cache)
-    compiled: frozenset[str] = frozenset()
-    while missing := find_missing(plan, fresh):
+    known = find_fresh(plan, toolchain, cache)
+    done = Compilation(known)
+    while missing := find_missing(plan, known):
         from hatch_cuda_kernels.pool import compile_missing  # a rebuild needs none of it
 
         compile_now = partial(compile_missing, executor=executor, workers=workers, progress=progress)
         learns = partial(learn, plan, reader=reader)
-        done = compile_now(missing, fresh, toolchain, cache, warn=warn, learn=learns)
-        compiled |= done.compiled
-        if not done.repeats:
-            return CompiledImages(plan, {**fresh, **done.entries}, done.failures, done.problems, compiled)
+        made = compile_now(missing, known, toolchain, cache, warn=warn, learn=learns)
+        done = made._replace(entries={**known, **made.entries}, compiled=made.compiled | done.compiled)
+        if not made.repeats:
+            return plan, done
         plan = make_plan(manifest, reader)
-        fresh = {**find_fresh(plan, toolchain, cache), **done.entries}
-    return CompiledImages(plan, fresh, compiled=compiled)
+        known = {**find_fresh(plan, toolchain, cache), **made.entries}
+    return plan, Compilation(known, compiled=done.compiled)
 
 
 def _editable_place(manifest: Manifest, out: Path) -> dict[str, str]:

@@ -12,14 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from hatch_cuda_kernels.threads import interruptible, start_daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hatch_cuda_kernels.threads import Call
 
 

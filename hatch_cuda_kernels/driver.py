@@ -5,16 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
 from hatch_cuda_kernels.errors import DriverError, is_absent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: CUresult of faults that end a context, and which any later call may report: from ILLEGAL_ADDRESS to LAUNCH_FAILED.
 _FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719})

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
-
     from hatch_cuda_kernels.image import Candidate
 
 

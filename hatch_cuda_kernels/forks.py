@@ -7,14 +7,12 @@ inherits that lock, locked. Nothing unlocks it, and nothing tells.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from hatch_cuda_kernels.errors import ToolchainError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,10 +5,10 @@ These are named tuples, because a dataclass would take half a millisecond each i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch

@@ -18,11 +18,11 @@ written like the data:
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from hashlib import _Hash
     from hashlib import sha256 as _own
 else:

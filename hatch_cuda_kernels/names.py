@@ -10,11 +10,9 @@ import itertools
 import keyword
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 #: What precedes a project file's path in the name that NVRTC sees. Such a folder cannot exist below a device.
 VIRTUAL_ROOT: Final = "/dev/null/hatch-cuda-kernels/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml when they are used
@@ -12,7 +13,6 @@ from hatch_cuda_kernels.store import ModuleSource, StoreReader, find_module
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch

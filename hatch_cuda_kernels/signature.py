@@ -7,10 +7,8 @@ A type is text as the build's compiler gives it: expanded, with ``const`` in fro
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 #: Bytes of a type, and what arrays call it. To arrays, ``char`` and ``void`` are memory of any kind.
 _SCALARS: Final[dict[str, tuple[int, str]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.errors import BuildError
@@ -12,8 +13,6 @@ from hatch_cuda_kernels.names import base_name, expand, listed_module, plain_nam
 from hatch_cuda_kernels.store import find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from hatch_cuda_kernels.image import Symbol
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.store import BuiltModule, LaunchRule

@@ -7,11 +7,9 @@ import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import Final, TextIO
 
 #: Only what can be read on white and on black: yellow, green and cyan vanish on one, blue on the other.
 _CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}

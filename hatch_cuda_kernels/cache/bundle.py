@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import zipfile
+from collections.abc import Container
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, parse_description
@@ -18,7 +19,6 @@ from hatch_cuda_kernels.cache.files import NO_WAIT, unique_name
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Container
     from pathlib import Path
 
     from hatch_cuda_kernels.cache.disk import DiskCache

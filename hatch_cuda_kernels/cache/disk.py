@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -27,8 +28,6 @@ from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, Input
 from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cache.publishing import Once
 
 _DEFAULT_MAX_BYTES: Final = 1 << 30

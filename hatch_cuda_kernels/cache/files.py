@@ -19,13 +19,11 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from hatch_cuda_kernels import environment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 #: Constants, so that tests can be Windows for a moment.
 IS_WINDOWS = sys.platform == "win32"

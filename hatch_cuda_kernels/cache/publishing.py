@@ -16,8 +16,9 @@ import stat
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
 from hatch_cuda_kernels.cache.entry import (
@@ -37,10 +38,6 @@ from hatch_cuda_kernels.cache.entry import (
 )
 from hatch_cuda_kernels.cache.files import Folder, made, move, remove, replace, unique_name, write
 from hatch_cuda_kernels.errors import CompileError, refuse_reentry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 
 try:
     import fcntl

@@ -20,7 +20,7 @@ __getattr__ = lazy(
         "diagnostics": "header_advice is_for_device is_known",
         "finish": "assemble lacking_targets lacks_device_runtime link LinkInput undefined_symbols",
         "job": (
-            "choose_route Compiled CompileJob entry_of Finished FINISHER_NAMES FinishInput FinishJob Recipe Route Unit"
+            "choose_finisher Compiled CompileJob entry_of Finished FINISHER_NAMES FinishInput FinishJob Recipe Unit"
         ),
         "key": "cache_key shipped_key",
         "nvrtc": "compile_flags run_job",

@@ -8,6 +8,7 @@ places these are was found by 3,520 declarations given to both (``tests/compiler
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hatch_cuda_kernels.cpp import SourceFile, is_literal, lex_with_places, parse_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from hatch_cuda_kernels.compiler.job import Program
 
 #: A message of a log with what belongs to it: the line of the source, the mark, notes.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
@@ -30,8 +31,6 @@ from hatch_cuda_kernels.libraries import (
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from hatch_cuda_kernels.compiler.job import Program
     from hatch_cuda_kernels.execution_space import SourceChange
 

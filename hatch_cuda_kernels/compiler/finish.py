@@ -16,6 +16,7 @@ import re
 import subprocess
 import time
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -45,8 +46,6 @@ from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from hatch_cuda_kernels.image import Kind, Symbol
 
 _INPUT_TYPES: Final[dict[Kind | LibraryKind, str]] = {

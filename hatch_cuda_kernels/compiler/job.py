@@ -9,12 +9,14 @@ libraries, which is linked. Jobs and their outcomes travel to worker processes a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
+from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.execution_space import (
     NOTHING_DECLARED,
     Declared,
@@ -29,8 +31,6 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, low
 from hatch_cuda_kernels.options import NvrtcOptions, asks_for_cut, canonical_options, override_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import Finisher, Kind, Symbol
@@ -164,10 +164,7 @@ class CompileJob:
 
     def check(self, found: Toolchain) -> None:
         """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
-        from hatch_cuda_kernels.compiler.toolchain import check_agreement  # the help of commands has no use for it
-
-        finisher = self.finisher if self.assembled else "nvrtc"
-        check_agreement(found, self.program.toolkit, finisher=finisher, opened=lambda: self.opened)
+        _check(self, found, self.program.toolkit, self.finisher if self.assembled else "nvrtc")
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -277,10 +274,7 @@ class FinishJob:
 
     def check(self, found: Toolchain) -> None:
         """Raise ToolchainError for a toolchain whose parts cannot make this job's images together."""
-        from hatch_cuda_kernels.compiler.toolchain import check_agreement  # as above
-
-        outside = self.fronts[0].program.toolkit
-        check_agreement(found, outside, finisher=self.finisher, opened=lambda: self.opened)
+        _check(self, found, self.fronts[0].program.toolkit, self.finisher)
 
     @property
     def finisher(self) -> Finisher:
@@ -314,6 +308,14 @@ class FinishJob:
         return used._replace(cudadevrt=next(runtime, ""))
 
 
+def _check(job: Job, found: Toolchain, outside: tuple[str, ...] | None, finisher: Finisher) -> None:
+    from hatch_cuda_kernels.compiler.toolchain import disagreement  # the help of commands has no use for it
+
+    problem = disagreement(found, outside, finisher=finisher, opened=lambda: job.opened)
+    if problem is not None:
+        raise ToolchainError(problem.message, problem.fix)
+
+
 def entry_of(job: Job, kind: Kind, compiled: Compiled, *, wanted: str = "") -> Entry:
     """Return the entry of one image of a job that was compiled just now; ``wanted`` is as in ``Entry``."""
     return Entry(
@@ -337,24 +339,15 @@ def entry_of(job: Job, kind: Kind, compiled: Compiled, *, wanted: str = "") -> E
 FINISHER_NAMES: Final[dict[Finisher, str]] = {"nvrtc": "NVRTC", "ptxas": "ptxas", "nvjitlink": "nvJitLink"}
 
 
-class Route(NamedTuple):
-    """How a module's images are made: what NVRTC makes of its source, and what finishes that."""
-
-    start: Kind
-    finisher: Finisher
-    shared: bool = False
-    """Whether one run of NVRTC, for the lowest architecture, serves the others too."""
-
-
-def choose_route(
+def choose_finisher(
     options: NvrtcOptions,
     *,
     front_end: str = "per-arch",
     outside: Iterable[str] = (),
     tables: bool = False,
     linked: bool = False,
-) -> Route:
-    """Return the route by which a build makes a module's images.
+) -> Finisher:
+    """Return what makes the CUBINs of a module.
 
     ``outside`` are the headers it takes from the toolkit; ``tables`` says whether it defines variables, and ``linked``
     whether it has several units, or libraries.
@@ -373,21 +366,15 @@ def choose_route(
     sources, nvJitLink also writes PTX. For the architecture of its own front end, ptxas makes NVRTC's own machine code
     of PTX. At run time there may be no ptxas, and the outcome of a compile must not depend on it.
     """
-    if options.lto or front_end == "lto":
-        return Route("ltoir", "nvjitlink", shared=front_end == "lto")
-    if linked:
-        return Route("object", "nvjitlink")
+    if options.lto or front_end == "lto" or linked:
+        return "nvjitlink"
     if front_end == "ptx":
-        return Route("ptx", "ptxas", shared=True)
-    if not options.debug and (tables or (outside and _define_constants(outside))):
-        return Route("ptx", "ptxas")
-    return Route("cubin", "nvrtc")
+        return "ptxas"
+    if outside and not (tables or options.debug):
+        from hatch_cuda_kernels.libraries import defines_constants  # small kernels include nothing
 
-
-def _define_constants(headers: Iterable[str]) -> bool:
-    from hatch_cuda_kernels.libraries import defines_constants  # small kernels include nothing
-
-    return any(map(defines_constants, headers))
+        tables = any(map(defines_constants, outside))
+    return "ptxas" if tables and not options.debug else "nvrtc"
 
 
 class Unit(NamedTuple):
@@ -477,7 +464,7 @@ class Recipe:
             kinds=kinds,
             names=unit.names,
             globals=unit.globals,
-            finisher=finisher or choose_route(self.options).finisher,
+            finisher=finisher or choose_finisher(self.options),
             assembled=assembled,
         )
 

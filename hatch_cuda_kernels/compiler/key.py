@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import normalize_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.image import Finisher, Kind
 

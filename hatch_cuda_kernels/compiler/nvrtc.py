@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -43,8 +44,6 @@ from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.threads import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from hatch_cuda_kernels.compiler.job import Job
 
 

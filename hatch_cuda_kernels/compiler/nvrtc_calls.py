@@ -22,19 +22,17 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import call_in_child, is_child
 from hatch_cuda_kernels.forks import use_compiler
 from hatch_cuda_kernels.threads import wait_for_thread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 try:
     import fcntl

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
@@ -17,16 +18,99 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, cuts_host_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.compiler.job import Recipe
     from hatch_cuda_kernels.cpp import SourceFile
     from hatch_cuda_kernels.execution_space import ClosureCut, DevicePass, DeviceSource, Level, Place
 
 #: How much of a line is shown.
 _WIDEST: Final = 160
+
+
+class _RecipeReading(NamedTuple):
+    """What is read: a recipe's sources, or ``text`` in place of the one, in a project with headers outside it."""
+
+    recipe: Recipe
+    project: Project
+    folders: tuple[str, ...]
+    """Where headers are searched. Those that are not there gave no file: a store and an sdist carry none of them."""
+    outer: tuple[OuterHeaders, ...]
+    """For each source."""
+    text: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Recipe,
+        project: Project,
+        *,
+        text: str | None = None,
+        include: Sequence[str] | None = None,
+        outer: Sequence[OuterHeaders] = (),
+    ) -> _RecipeReading:
+        """Return what is read; ``include`` stands in for the options' folders, and without ``outer``, what is here."""
+        if include is None:
+            include = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
+        found = outer or [installed_headers()] * len(recipe.sources)
+        if not recipe.options.standard_headers:
+            found = [one.without_standard() for one in found]
+        return cls(recipe, project, tuple(include), tuple(found), text)
+
+    def units(
+        self,
+        levels: Mapping[Place, Level],
+        cuts: Sequence[ClosureCut | None] = (),
+        before: Sequence[DevicePass | None] = (),
+    ) -> list[tuple[DeviceSource, DevicePass | None]]:
+        """Return what NVRTC is shown of each source, and how it was cut, unless a cut is given."""
+        nothing = [None] * len(self.recipe.sources)
+        known = zip(self.recipe.sources, self.outer, cuts or nothing, before or nothing, strict=True)
+        return [self._unit(*one, levels) for one in known]
+
+    def sources(self, units: Iterable[DeviceSource], levels: tuple[tuple[str, int, str], ...]) -> SourceSet:
+        """Return the sources with the libraries."""
+        files = (name for name in self.recipe.libraries if name != DEVICE_RUNTIME)
+        libraries = (DeviceLibrary(name, self.project.files.read(name)) for name in files)
+        return SourceSet(tuple(units), tuple(libraries), levels)
+
+    def _unit(
+        self,
+        source: str,
+        outer: OuterHeaders,
+        cut: ClosureCut | None,
+        before: DevicePass | None,
+        levels: Mapping[Place, Level],
+    ) -> tuple[DeviceSource, DevicePass | None]:
+        """Read a source again until it has the project's headers that implied ones ask for, too."""
+        options = self.recipe.options
+        asked: list[str] = []
+        passed: DevicePass | None = None
+        while True:
+            closure = read_closure(
+                self.project.files.root,
+                source,
+                text=self.text,
+                include=self.folders,
+                headers=(*self.recipe.headers, *asked),
+                pre_include=options.pre_include,
+                define=options.define,
+                project=self.project,
+                outer=outer,
+            )
+            if cut is not None:
+                shown = cut_closure(closure, cut, options.define)
+            else:
+                from hatch_cuda_kernels.execution_space import as_device_pass  # a store says what was cut
+
+                shown, passed = as_device_pass(closure, options, levels, passed or before)
+                shown = _with_implied(shown, passed, options, outer)
+            whole = with_headers(shown, shown.cut.implied, outer)
+            fresh = sorted({*whole.outside}.difference(shown.outside))
+            own = [path for name in fresh if (path := self.project.included(name, self.folders)) and path not in asked]
+            if not own:
+                return replace(whole, origin=None), passed
+            asked += own
 
 
 def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs know
@@ -43,28 +127,20 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
 ) -> SourceSet:
     """Return a recipe's sources, or ``text`` in place of the one, with their header closures. Raises InputError.
 
-    ``include`` stands in for the options' folders. Of those, folders that are not there are left out: a store and
-    an sdist carry no folder that gave no file, and elsewhere the manifest's reader has refused them. ``outer`` are,
-    for each source, the headers outside the project; none for those that are installed here. With ``clocks``,
-    ``__DATE__`` and the like are left alone: what is read will not be compiled as it is. ``levels`` say of which
-    declarations more is cut than the rules say; ``cuts`` are what a build has cut of each source, and all that is.
+    ``include`` stands in for the options' folders. ``outer`` are, for each source, the headers outside the project;
+    none for those that are installed here. With ``clocks``, ``__DATE__`` and the like are left alone: what is read will
+    not be compiled as it is. ``levels`` say of which declarations more is cut than the rules say; ``cuts`` are what a
+    build has cut of each source, and all that is.
     """
-    project = project or Project(root)
-    folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
-    if include is not None:
-        folders = [*include]
-    headers = outer or [installed_headers()] * len(recipe.sources)
-    levels = tuple(levels)
-    known = _levels(levels)
+    reading, levels = (
+        _RecipeReading.of(recipe, project or Project(root), text=text, include=include, outer=outer),
+        (*levels,),
+    )
     with _uncollected():
-        units = tuple(
-            _read_unit(recipe, source, text, folders, project, found, known, cut)[0]
-            for source, found, cut in zip(recipe.sources, headers, cuts or [None] * len(headers), strict=True)
-        )
+        units = [unit for unit, _ in reading.units(_levels(levels), cuts)]
     if not clocks and (uses := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
         raise InputError("\n".join(uses))
-    files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
-    return SourceSet(units, tuple(DeviceLibrary(name, project.files.read(name)) for name in files), levels)
+    return reading.sources(units, levels)
 
 
 def declared_headers(recipe: Recipe, root: Path, sources: SourceSet) -> dict[str, str]:
@@ -75,7 +151,7 @@ def declared_headers(recipe: Recipe, root: Path, sources: SourceSet) -> dict[str
     if not recipe.headers or not any(unit.computed or unit.probes for unit in sources.units):
         return {}
     project = Project(root)
-    folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
+    folders = _RecipeReading.of(recipe, project).folders
     found: dict[str, str] = {}
     for path in dict.fromkeys(path for pattern in recipe.headers for path in project.files.glob(pattern)):
         with suppress(InputError):  # nobody may ever include it
@@ -90,16 +166,10 @@ def read_device_passes(
 
     ``before`` is how they were cut with other levels.
     """
-    folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
-    outer = installed_headers()
-    read = [
-        _read_unit(recipe, source, None, folders, project, outer, levels, before=one)
-        for source, one in zip(recipe.sources, before or [None] * len(recipe.sources), strict=True)
-    ]
+    reading = _RecipeReading.of(recipe, project)
+    read = reading.units(levels, before=before)
     stated = tuple(sorted((place.file, place.offset, level) for place, level in levels.items()))
-    files = (name for name in recipe.libraries if name != DEVICE_RUNTIME)
-    libraries = tuple(DeviceLibrary(name, project.files.read(name)) for name in files)
-    return SourceSet(tuple(closure for closure, _ in read), libraries, stated), [passed for _, passed in read]
+    return reading.sources((closure for closure, _ in read), stated), [passed for _, passed in read]
 
 
 @contextmanager
@@ -136,38 +206,27 @@ def further_levels(
     from hatch_cuda_kernels.execution_space import blame
 
     errors = [found for found in parse_log(error.log) if found.severity != "warning"]
-    project = project or Project(root)
-    folders = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
+    reading = _RecipeReading.of(recipe, project or Project(root), text=text, include=include, outer=outer)
     levels = _levels(sources.levels)
-    fresh: dict[Place, Level] = {}
-    passes: list[DevicePass] = []
-    for source, found in zip(recipe.sources, outer or [installed_headers()] * len(recipe.sources), strict=True):
-        passed = _read_unit(recipe, source, text, folders if include is None else [*include], project, found, levels)[1]
-        if passed is not None:
-            fresh |= blame(passed, errors, levels)
-            passes.append(passed)
+    passes = [passed for _, passed in reading.units(levels) if passed is not None]
+    fresh = {place: level for passed in passes for place, level in blame(passed, errors, levels).items()}
     if not fresh or all(levels.get(place) == level for place, level in fresh.items()):
-        error.faults = _faults_as_written(error.faults, errors, passes)
+        found = ((one.place, passed.place(one)) for one in errors for passed in passes)
+        places = {stated: (file, offset) for stated, (file, offset) in found if file is not None}
+        error.faults = tuple(_as_written(fault, places, passes) for fault in error.faults)
         return None
     return tuple(sorted((place.file, place.offset, level) for place, level in (levels | fresh).items()))
 
 
-def _faults_as_written(
-    faults: Iterable[str], errors: Iterable[Diagnostic], passes: Sequence[DevicePass]
-) -> tuple[str, ...]:
-    """Return faults, which are those of ``errors``, with places and lines of the files as they are written.
+def _as_written(fault: str, places: Mapping[str, tuple[SourceFile, int]], passes: Sequence[DevicePass]) -> str:
+    """Return a fault with its place and line in the file as it is written.
 
     Of a variable that is the host's, the place where code of the device uses it is told.
     """
-    places = {one.place: place for one in errors for passed in passes if (place := passed.place(one))[0] is not None}
-    return tuple(_as_written(fault, places, passes) for fault in faults)
-
-
-def _as_written(fault: str, places: Mapping[str, tuple[SourceFile | None, int]], passes: Sequence[DevicePass]) -> str:
     head, *rest = fault.split("\n")
-    place, _, message = head.partition(": error: ")
-    file, offset = places.get(place, (None, 0))
-    if file is not None:
+    stated, _, message = head.partition(": error: ")
+    if stated in places:
+        file, offset = places[stated]
         line, column = file.line(offset), file.column(offset)
         text = file.text.split("\n")[line - 1]
         first = max(0, min(column - _WIDEST // 2, len(text) - _WIDEST))
@@ -188,52 +247,6 @@ def _levels(stated: Iterable[tuple[str, int, str]]) -> dict[Place, Level]:
     from hatch_cuda_kernels.execution_space import Place  # few sources need more than the rules say
 
     return {Place(file, offset): cast("Level", level) for file, offset, level in stated}
-
-
-def _read_unit(  # noqa: PLR0913, PLR0917 - private
-    recipe: Recipe,
-    source: str,
-    text: str | None,
-    folders: Sequence[str],
-    project: Project,
-    outer: OuterHeaders,
-    levels: Mapping[Place, Level],
-    cut: ClosureCut | None = None,
-    before: DevicePass | None = None,
-) -> tuple[DeviceSource, DevicePass | None]:
-    """Return what NVRTC is shown of a source, with the project's headers that implied ones ask for, too.
-
-    With it comes how it was cut, unless that is known.
-    """
-    options = recipe.options
-    outer = outer if options.standard_headers else outer.without_standard()
-    asked: list[str] = []
-    passed: DevicePass | None = None
-    while True:
-        closure = read_closure(
-            project.files.root,
-            source,
-            text=text,
-            include=folders,
-            headers=(*recipe.headers, *asked),
-            pre_include=options.pre_include,
-            define=options.define,
-            project=project,
-            outer=outer,
-        )
-        if cut is not None:
-            shown = cut_closure(closure, cut, options.define)
-        else:
-            from hatch_cuda_kernels.execution_space import as_device_pass  # a store says what was cut
-
-            shown, passed = as_device_pass(closure, options, levels, passed or before)
-            shown = _with_implied(shown, passed, options, outer)
-        whole = with_headers(shown, shown.cut.implied, outer)
-        fresh = sorted({*whole.outside}.difference(shown.outside))
-        own = [path for name in fresh if (path := project.included(name, folders)) and path not in asked]
-        if not own:
-            return replace(whole, origin=None), passed
-        asked += own
 
 
 def _with_implied(

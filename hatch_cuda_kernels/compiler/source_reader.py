@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -27,8 +28,6 @@ from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from hatch_cuda_kernels.compiler.job import Recipe
     from hatch_cuda_kernels.includes import Project
 

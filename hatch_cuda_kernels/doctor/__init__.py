@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -21,8 +22,6 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, Problem
 from hatch_cuda_kernels.runtime.launch import accelerator_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hatch_cuda_kernels.cache import CacheInfo
 
 

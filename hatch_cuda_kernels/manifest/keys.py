@@ -7,9 +7,10 @@ import inspect
 import os
 import re
 import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hatch_cuda_kernels.arch import ComputeCapability, parse_version
 from hatch_cuda_kernels.environment import SIZE_PATTERN, parse_size
@@ -49,9 +50,6 @@ from hatch_cuda_kernels.manifest.yaml_text import Scalar, Sequence
 from hatch_cuda_kernels.names import normalize_name, placeholders
 from hatch_cuda_kernels.options import CppStd, HostCode, NvrtcOptions, extra_refusal, macro_name
 from hatch_cuda_kernels.store import ExpressionError, LaunchRule, canonical, placeholders_of, python_text, split_sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _SIZE_TEXT: Final = {"type": ["integer", "string"], "minimum": 0}
 _EXPRESSIONS: Final = ("grid", "block", "shared_mem")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, known_archs, version_text
 from hatch_cuda_kernels.compiler.toolchain import bindings_major, pip_install
@@ -39,10 +41,6 @@ from hatch_cuda_kernels.manifest.yaml_text import (
     join,
     shorten,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from collections.abc import Sequence as SequenceOf
 
 
 class RefusedError(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -10,7 +11,6 @@ from hatch_cuda_kernels.names import chunk_name
 from hatch_cuda_kernels.store import Promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch

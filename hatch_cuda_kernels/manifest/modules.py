@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import InputError, suggest
@@ -26,8 +27,6 @@ from hatch_cuda_kernels.names import (
 from hatch_cuda_kernels.store import ExpressionError, python_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.includes import ProjectFiles
 
 #: The limit for all modules together: far more than NVRTC compiles in a day, and few enough to list.

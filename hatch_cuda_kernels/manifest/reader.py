@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from hatch_cuda_kernels.driver import native_archs
 from hatch_cuda_kernels.errors import ManifestError
@@ -19,10 +20,6 @@ from hatch_cuda_kernels.manifest.project import project_version
 from hatch_cuda_kernels.manifest.yaml_text import read_tree
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.store import ModuleFamily, Supports
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _MANIFEST: Final = table("manifest", MANIFEST)
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from copy import copy
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import yaml
 
 from hatch_cuda_kernels.errors import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
 _PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")

@@ -13,8 +13,8 @@ __getattr__ = lazy(
     {
         "notes": "arch_warnings broken_promises changed_code describe_plan missing_headers unread_sources",
         "plan": (
-            "check_release find_families job_images lay_out_jobs learn make_plan open_reader PlannedModule "
-            "read_sources requirements route_of"
+            "check_release find_families finisher_of job_images lay_out_jobs learn make_plan open_reader PlannedModule "
+            "read_sources requirements"
         ),
     },
 )

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,6 @@ from hatch_cuda_kernels.store import Coverage, ImageRecord, Supports, broken_sup
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.execution_space import SourceChange, SourceSet
     from hatch_cuda_kernels.includes import Closure

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, version_text
-from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_route
+from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_finisher
 from hatch_cuda_kernels.compiler.toolchain import (
     Toolchain,
     bindings_major,
@@ -37,17 +38,15 @@ from hatch_cuda_kernels.errors import (
     ToolchainError,
     suggest,
 )
-from hatch_cuda_kernels.image import ImageId, Kind
+from hatch_cuda_kernels.image import Finisher, ImageId, Kind
 from hatch_cuda_kernels.includes import PackageRecord, package_records
 from hatch_cuda_kernels.names import base_name, family_key, placeholders
 from hatch_cuda_kernels.options import option_conflicts
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cache import Entry
-    from hatch_cuda_kernels.compiler import Job, Recipe, Route
+    from hatch_cuda_kernels.compiler import Job, Recipe
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.manifest import Manifest, Module, StatedRule
     from hatch_cuda_kernels.store import LaunchRule, ModuleFamily
@@ -173,23 +172,23 @@ def lay_out_jobs(
     if recipe.is_linked:
         return _lay_out_links(recipe, sources, arches, front_end)
     compiled, finished, shared = _lay_out(arches, front_end=front_end, lto=recipe.options.lto)
-    route = route_of(recipe, front_end, sources)
+    finisher = finisher_of(recipe, front_end, sources)
     recipe = recipe.with_lto() if front_end == "lto" else recipe
     (unit,) = recipe.units(sources)
     compiles = {}
     for arch, kinds in compiled.items():
         assembled = arch != shared or kinds != ("ptx",)  # else those do it that finish the PTX
-        compiles[arch] = recipe.compile_job(unit, arch, kinds, finisher=route.finisher, assembled=assembled)
+        compiles[arch] = recipe.compile_job(unit, arch, kinds, finisher=finisher, assembled=assembled)
     fronts = () if shared is None else (compiles[shared],)
     finishing = (FinishJob(fronts=fronts, arch=arch, kinds=kinds) for arch, kinds in finished.items())
     return tuple(compiles.values()), tuple(finishing)
 
 
-def route_of(recipe: Recipe, front_end: str, sources: SourceSet) -> Route:
-    """Return the route of a module with these sources."""
+def finisher_of(recipe: Recipe, front_end: str, sources: SourceSet) -> Finisher:
+    """Return what makes the CUBINs of a module with these sources."""
     tables = sources.declared.defines_tables(recipe.globals)
     linked, outside = recipe.is_linked, sources.outside
-    return choose_route(recipe.options, front_end=front_end, outside=outside, tables=tables, linked=linked)
+    return choose_finisher(recipe.options, front_end=front_end, outside=outside, tables=tables, linked=linked)
 
 
 def _name_rules(
@@ -448,8 +447,8 @@ def requirements(manifest: Manifest) -> list[str]:
     for module in manifest.modules:
         recipe, front_end = module.recipe, module.front_end
         try:
-            route = route_of(recipe, front_end, read_recipe(recipe, manifest.root, project=project))
+            finisher = finisher_of(recipe, front_end, read_recipe(recipe, manifest.root, project=project))
         except InputError:  # which the plan reports
-            route = choose_route(module.options, front_end=front_end, linked=recipe.is_linked)
-        finishers.add(route.finisher)
+            finisher = choose_finisher(module.options, front_end=front_end, linked=recipe.is_linked)
+        finishers.add(finisher)
     return release_requirements(manifest.release, finishers=finishers - {"nvrtc"})

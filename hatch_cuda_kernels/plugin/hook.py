@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +16,6 @@ from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
 from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from hatch_cuda_kernels.manifest import Manifest
     from hatch_cuda_kernels.plugin.layout import Package, Selection
 

@@ -6,6 +6,7 @@ import os
 import re
 import zipfile
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,8 +16,6 @@ from hatch_cuda_kernels.includes import package_of
 from hatch_cuda_kernels.store import KERNELS_FILE, STORE_FOLDER, check_replaceable, modules_of, temporary_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from hatch_cuda_kernels.manifest import Manifest
 
 HOOK: Final = "cuda-kernels"

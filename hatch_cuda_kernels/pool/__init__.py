@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "compilation": "compile_missing FailedJob",
+        "compilation": "compile_missing",
         "executors": "choose_executor DASK_REQUIREMENT default_workers is_executor uses_dask",
-        "missing": "find_fresh find_missing",
+        "missing": "Compilation FailedJob find_fresh find_missing",
         "progress": "open_progress Progress",
         "schedule": "compile_on one_worker OutOfTimeError run_isolated",
     },

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
 from hatch_cuda_kernels.errors import BuildError, CompileError, Problem, error_details
 from hatch_cuda_kernels.names import spelled_without_archs, without_archs
 from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.executors import WorkerMismatchError, choose_executor, needed_tools
-from hatch_cuda_kernels.pool.missing import image_keys, input_image
+from hatch_cuda_kernels.pool.missing import Compilation, FailedJob, image_keys, input_image
 from hatch_cuda_kernels.pool.progress import Progress
 from hatch_cuda_kernels.pool.schedule import Turns, compile_on, estimate_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.compiler import Compiled, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
@@ -31,20 +30,6 @@ if TYPE_CHECKING:
 
 _OTHER_HEADERS: Final = "{job} was compiled with other toolkit headers than those here, in a part that has no version"
 _OTHER_HEADERS_FIX: Final = "put the same files into the workers' toolkit folders, or into the project"
-
-
-class Compilation(NamedTuple):
-    """What compiling the missing images of a plan gave."""
-
-    entries: dict[ImageId, Entry]
-    problems: list[Problem]
-    """Every failure of the run, for a person to read."""
-    failures: list[FailedJob]
-    """The jobs that failed, as they did."""
-    repeats: bool
-    """Whether they are to be repeated."""
-    compiled: frozenset[str]
-    """Keys of what was compiled here, and not by another build meanwhile."""
 
 
 def compile_missing(  # noqa: PLR0913 - what a build knows
@@ -100,7 +85,7 @@ def compile_missing(  # noqa: PLR0913 - what a build knows
         turns.close()
         progress.finish()
     problems = [*find_problems(failures, modules), *ends]  # learning may have changed what the errors say
-    return Compilation(entries, problems, failures, repeats, frozenset(compiled))
+    return Compilation(entries, failures, problems, frozenset(compiled), repeats)
 
 
 def _run(
@@ -162,13 +147,6 @@ def _recorded(job: Job, compiled: Compiled, keys: Mapping[ImageId, str], cache: 
             raise WorkerMismatchError(_OTHER_HEADERS.format(job=f"{job.module} for {job.arch}"), _OTHER_HEADERS_FIX)
         cache.put(entry)
     return entries
-
-
-class FailedJob(NamedTuple):
-    """A job that failed, and how."""
-
-    job: Job
-    error: Exception
 
 
 def find_problems(failures: Sequence[FailedJob], modules: Mapping[str, Module]) -> list[Problem]:

@@ -14,6 +14,8 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -39,9 +41,6 @@ from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
 from hatch_cuda_kernels.threads import DaemonThreads, NoThreadError, start_daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
-
     from hatch_cuda_kernels.compiler import Compiled, Job, Preamble
     from hatch_cuda_kernels.threads import Call
 

@@ -1,22 +1,42 @@
-"""What of a plan the disk cache holds, and which jobs give the rest. A rebuild asks that alone."""
+"""What of a plan the disk cache holds, which jobs give the rest, and what these gave. A rebuild needs no more."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.plan import PlannedModule, job_images
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
     from hatch_cuda_kernels.cache import DiskCache, Entry
     from hatch_cuda_kernels.compiler import CompileJob, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
+    from hatch_cuda_kernels.errors import Problem
     from hatch_cuda_kernels.image import ImageId
 
     #: A module, with those of its jobs that are to be done.
     Missing: TypeAlias = tuple[PlannedModule, list[Job]]
+
+
+class FailedJob(NamedTuple):
+    """A job that failed, and how."""
+
+    job: Job
+    error: Exception
+
+
+class Compilation(NamedTuple):
+    """The images of a plan, and what compiling those that were missing gave."""
+
+    entries: dict[ImageId, Entry]
+    failures: Sequence[FailedJob] = ()
+    problems: Sequence[Problem] = ()
+    """Every failure of the run, for a person to read."""
+    compiled: frozenset[str] = frozenset()
+    """Keys of what was compiled here, and not by another build meanwhile."""
+    repeats: bool = False
+    """Whether the jobs that failed are to be repeated, by another plan."""
 
 
 def find_fresh(plan: Sequence[PlannedModule], toolchain: Toolchain, cache: DiskCache) -> dict[ImageId, Entry]:

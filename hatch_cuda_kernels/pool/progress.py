@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hatch_cuda_kernels.compiler import Job
 
 #: A compile that takes less is nothing to speak of.

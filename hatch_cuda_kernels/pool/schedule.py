@@ -18,6 +18,7 @@ import shutil
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
@@ -62,8 +63,6 @@ from hatch_cuda_kernels.pool.executors import (
 from hatch_cuda_kernels.threads import TICK_SECONDS, interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cache import DiskCache, Entry, Failure
     from hatch_cuda_kernels.compiler import Job
     from hatch_cuda_kernels.image import ImageId, Kind

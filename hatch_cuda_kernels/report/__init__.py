@@ -1,7 +1,7 @@
 """What a wheel holds and costs, as one HTML file that loads nothing: no library, no font, no link.
 
-Facts (``package``) -> figures of every kernel and architecture, and their differences to an older wheel (``figures``)
--> what the heat maps show (``heat``) -> the page, with pictures by Vega (``page``).
+Facts (``package``) -> figures of every kernel and architecture, their differences to an older wheel, and the page, with
+pictures by Vega (``page``).
 """
 
 from hatch_cuda_kernels.doors import lazy

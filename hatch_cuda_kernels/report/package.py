@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from pathlib import Path
@@ -16,8 +17,6 @@ from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.store import PROMISES_FILE, STORE_FOLDER, Promises, list_contents, read_promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.store import StoreReader
 
 

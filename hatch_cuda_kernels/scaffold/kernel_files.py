@@ -6,6 +6,7 @@ import json
 import posixpath
 import re
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, takewhile
 from pathlib import Path, PurePosixPath
@@ -29,8 +30,6 @@ from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_H
 from hatch_cuda_kernels.terminal import list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.manifest import Manifest, Module
 
 
@@ -321,15 +320,15 @@ def _complete(head: ManifestHead, name: str, stated: Mapping[str, Any]) -> dict[
 def _compile_manifest(manifest: Manifest) -> dict[str, _Fault]:
     """Compile a manifest's modules into the disk cache, and return the entries that fail. Raises ToolchainError."""
     reader = open_reader(manifest)
-    done = compile_images(make_plan(manifest, reader), manifest, reader, lambda _: None)
+    plan, done = compile_images(make_plan(manifest, reader), manifest, reader, lambda _: None)
     faults = {failure.job.module: _fault(failure.error) for failure in reversed(done.failures)}
     failed: dict[str, _Fault] = {}
     kept: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for planned in done.plan:
+    for planned in plan:
         name, entry = planned.module.name, planned.module.entry
-        if not done.images.keys() >= {*planned.images}:
+        if not done.entries.keys() >= {*planned.images}:
             failed.setdefault(entry, faults.get(name, _Fault("it does not compile")))
-        elif not any(done.images[image].kernels for image in planned.images):
+        elif not any(done.entries[image].kernels for image in planned.images):
             failed.setdefault(entry, _Fault(_NO_KERNEL))
         else:
             kept[entry].append(dict(planned.module.axes))

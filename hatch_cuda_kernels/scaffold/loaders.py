@@ -1,30 +1,427 @@
-"""What a project's Python files compile at run time, with CuPy or PyCUDA, as entries of a manifest."""
+"""What a project's Python files compile at run time, with CuPy or PyCUDA, as entries of a manifest; nothing is run.
+
+First, what expressions of Python files may stand for, as far as their text tells. A name stands for what is assigned to
+it, passed for it, or compared with it. Where there are several, each is a choice; choices under one condition, or of
+one expression, are made alike.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import string
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, combinations, count, product
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from hatch_cuda_kernels.scaffold.python_text import (
-    OPEN,
-    UNKNOWN,
-    Choices,
-    Found,
-    PythonFiles,
-    PythonScope,
-    Text,
-    merge,
-    name_of,
-    passed_on,
-)
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from warnings import catch_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+
+#: In a text, for what is unknown.
+UNKNOWN: Final = "\0"
+#: Among choices: whoever calls may choose otherwise.
+OPEN: Final = ("open", 0)
+#: Functions and methods that return what they are given, as far as a text tells.
+_SAME: Final = frozenset(
+    """
+    Path PurePath abspath bool dedent expanduser float fspath int items keys list normpath realpath resolve str tuple
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPREHENSIONS: Final = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+_OPERATIONS: Final[dict[type, Callable[[int, int], int]]] = {
+    ast.Mult: int.__mul__,
+    ast.Sub: int.__sub__,
+    ast.FloorDiv: int.__floordiv__,
+}
+#: Expressions inside each other, and the alternatives of one.
+_DEEPEST: Final = 40
+_MOST: Final = 256
+
+Choices: TypeAlias = frozenset[tuple[str, int]]
+
+
+class Text(NamedTuple):
+    """A text that an expression may be, and the choices that lead to it."""
+
+    text: str
+    choices: Choices = frozenset()
+
+
+class Found(NamedTuple):
+    """An expression, with where its names are to be looked up, and the choices that lead to it."""
+
+    node: ast.expr
+    scope: PythonScope
+    choices: Choices = frozenset()
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return f"{self.scope.path}:{self.node.lineno}"
+
+
+def merge(one: Choices, other: Choices) -> Choices | None:
+    """Return the choices of both; None where they choose differently."""
+    known = dict(one)
+    return one | other if all(known.get(key, at) == at for key, at in other) else None
+
+
+def name_of(node: ast.AST) -> str:
+    """Return the last name of what is called; empty where nothing is, or it has no name."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def key_of(node: ast.AST) -> str:
+    """Return how a scope knows a name or an attribute of ``self``; empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
+    return f"self.{node.attr}" if is_own else ""  # type: ignore[attr-defined]
+
+
+def passed_on(call: ast.Call) -> ast.expr | None:
+    """Return what a call returns as it is: its argument, or the object whose method is called; None if it does not."""
+    if name_of(call) not in _SAME:
+        return None
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return call.args[0] if call.args else owner
+
+
+class PythonFiles:
+    """The functions and calls of all files, by name."""
+
+    def __init__(self, texts: Mapping[str, bytes]) -> None:
+        self._functions: Final[dict[str, list[PythonScope]]] = defaultdict(list)
+        self._calls: Final[dict[str, list[Found]]] = defaultdict(list)
+        self.classes: Final[list[PythonScope]] = []
+        self.keywords: Final[dict[str, list[Found]]] = defaultdict(list)
+        """The constants that calls pass by keyword."""
+        self.reading: Final[list[ast.AST]] = []
+        """The expressions that are being read, so that what refers to itself ends."""
+        self.steps = 0
+        """Expressions that may still be resolved; after that, all else is unknown."""
+        for path, text in texts.items():
+            with suppress(SyntaxError, ValueError, RecursionError), catch_warnings(action="ignore"):
+                tree = ast.parse(text)
+                self._walk(tree, PythonScope(self, tree, path, None), frozenset())
+
+    def _walk(self, node: ast.AST, scope: PythonScope, branches: Choices) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner, within = scope, branches
+            if isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
+                inner, within = PythonScope(self, child, scope.path, scope), frozenset()
+                (self.classes if isinstance(child, ast.ClassDef) else self._functions[child.name]).append(inner)
+            elif isinstance(child, ast.Call):
+                self._calls[name_of(child)].append(Found(child, scope))
+                passed = ((one.arg, one.value) for one in child.keywords if isinstance(one.value, ast.Constant))
+                for name, value in passed:
+                    self.keywords[name or ""].append(Found(value, scope))
+            if isinstance(node, ast.If) and child is not node.test:
+                within |= {(f"{scope.place} if {ast.unparse(node.test)}", int(child in node.orelse))}
+            scope.note(child, within)
+            self._walk(child, inner, within)
+
+    def calls_of(self, names: Iterable[str]) -> list[Found]:
+        """Return the calls of functions of some names."""
+        return [call for name in names for call in self._calls.get(name, ())]
+
+    def callees(self, call: ast.Call, caller: PythonScope) -> list[PythonScope]:
+        """Return the functions that a call may mean, with its arguments."""
+        found = self._functions.get(name_of(call), [])
+        own = [one for one in found if one.path == caller.path]
+        return [one.bind(call, caller) for one in (own or found)[:4]]
+
+
+class _ScopeFacts(NamedTuple):
+    values: dict[str, list[Found]]
+    """What is assigned to names, and to attributes of ``self``, by ``self.name``."""
+    entries: dict[str, list[tuple[ast.expr, Found]]]
+    """What is assigned to items of these."""
+    returned: list[ast.expr]
+    compared: dict[str, list[ast.expr]]
+    """What names are compared with, as in ``name not in ["float", "double"]``."""
+    calls: list[ast.Call]
+    texts: list[Found]
+    """Expressions that may be texts, but for parts of such."""
+    loops: list[tuple[ast.expr, ast.AST]]
+    """What is iterated over, with the code of the loop."""
+    parts: set[ast.AST]
+
+
+class PythonScope:
+    """A file, a class, or a function with the arguments of one call."""
+
+    def __init__(self, project: PythonFiles, node: ast.AST, path: str, outer: PythonScope | None) -> None:
+        self.project: Final = project
+        self.node: Final = node
+        self.path: Final = path
+        self.outer: Final = outer
+        self.facts = _ScopeFacts(defaultdict(list), defaultdict(list), [], defaultdict(list), [], [], [], set())
+        self.bound: dict[str, Found] | None = None
+        """The arguments of a call."""
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return f"{self.path}:{getattr(self.node, 'lineno', 1)}"
+
+    def note(self, node: ast.AST, branches: Choices) -> None:
+        """Note what a node of the scope says in the branches of ``if`` around it."""
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._assign(target, Found(value, self, branches))
+            case ast.AnnAssign() | ast.AugAssign() | ast.NamedExpr() if node.value is not None:
+                self._assign(node.target, Found(node.value, self, branches))
+            case ast.Call(func=ast.Attribute(attr="append" | "extend" as how, value=owner), args=[value]):
+                self._assign(owner, Found(ast.List([value]) if how == "append" else value, self, branches))
+            case ast.Return(value=ast.expr() as value):
+                self.facts.returned.append(value)
+            case ast.For(iter=iterated):
+                self.facts.loops.append((iterated, node))
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()], comparators=[listed]):
+                self.facts.compared[name] += getattr(listed, "elts", ())
+        self.facts.calls.extend([node] if isinstance(node, ast.Call) else [])
+        comprehended = node.generators if isinstance(node, _COMPREHENSIONS) else []
+        self.facts.loops.extend((one.iter, node) for one in comprehended)
+        is_text = isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Constant)) or name_of(node) == "format"
+        if is_text and isinstance(node, ast.expr) and node not in self.facts.parts:
+            self.facts.texts.append(Found(node, self, branches))
+            self.facts.parts.update(ast.walk(node))
+
+    def _assign(self, target: ast.expr, value: Found) -> None:
+        if isinstance(value.node, ast.Name):
+            self.facts.texts.append(value)
+        if isinstance(target, ast.Subscript):
+            self._holder(target.value).entries[key_of(target.value)].append((target.slice, value))
+        else:
+            self._holder(target).values[key_of(target)].append(value)
+
+    def _holder(self, target: ast.expr) -> _ScopeFacts:
+        """Return what the class says for an attribute of ``self``, else what this scope does."""
+        scope: PythonScope | None = self
+        while isinstance(target, ast.Attribute) and scope is not None and not isinstance(scope.node, ast.ClassDef):
+            scope = scope.outer
+        return (scope or self).facts
+
+    def bind(self, call: ast.Call, caller: PythonScope) -> PythonScope:
+        """Return the function's scope with the arguments of a call."""
+        parameters = [name for name in self._parameters() if name not in {"self", "cls"}]
+        scope = PythonScope(self.project, self.node, self.path, self.outer)
+        scope.facts = self.facts
+        scope.bound = {name: Found(value, caller) for name, value in zip(parameters, call.args, strict=False)}
+        scope.bound |= {one.arg: Found(one.value, caller) for one in call.keywords if one.arg}
+        return scope
+
+    def _parameters(self) -> dict[str, ast.expr | None]:
+        """Return the parameters of a function, each with its default."""
+        if not isinstance(self.node, _FUNCTIONS):
+            return {}
+        given = self.node.args
+        plain = [*given.posonlyargs, *given.args]
+        defaults = [*[None] * (len(plain) - len(given.defaults)), *given.defaults, *given.kw_defaults]
+        return {one.arg: value for one, value in zip((*plain, *given.kwonlyargs), defaults, strict=True)}
+
+    def meant(self, node: ast.expr) -> list[Found]:
+        """Return what a name or an attribute may stand for; of another object, if only one other class has it."""
+        owner, key = self._owner_of(node)
+        scope: PythonScope | None = owner if key else None
+        found: list[Found] = []
+        while scope is not None and not found:
+            if not isinstance(scope.node, ast.ClassDef) or key.startswith("self."):
+                assigned = scope.facts.values.get(key, ())
+                found = [one._replace(scope=owner) if scope is owner else one for one in assigned]
+                found += scope.passed(key)
+            scope = scope.outer
+        return found
+
+    def _owner_of(self, node: ast.expr) -> tuple[PythonScope, str]:
+        key = key_of(node)
+        if key or not isinstance(node, ast.Attribute):
+            return self, key
+        key, around = f"self.{node.attr}", self._holder(node)
+        others = [one for one in self.project.classes if key in one.facts.values and one.facts is not around]
+        return (others[0], key) if len(others) == 1 else (self, "")
+
+    def assigned_items(self, node: ast.expr) -> Iterator[tuple[str, Found]]:
+        """Yield what is assigned to the items of a mapping, here or around."""
+        owner, key = self._owner_of(node)
+        scope: PythonScope | None = owner if key else None
+        while scope is not None:
+            for name, value in scope.facts.entries.get(key, ()):
+                if isinstance(name, ast.Constant):
+                    yield str(name.value), value._replace(scope=scope)
+            scope = scope.outer
+
+    def passed(self, name: str) -> list[Found]:
+        """Return what may be passed for a parameter: by the call, or else by any; by default; what is allowed."""
+        parameters = self._parameters()
+        if name not in parameters:
+            return []
+        if self.bound is not None and name in self.bound:
+            return [self.bound[name]]
+        default = parameters[name]
+        found = [] if default is None else [Found(default, self.outer or self)]
+        if self.bound is not None:
+            return found
+        allowed = [Found(one, self) for one in self.facts.compared.get(name, ())]
+        every = [*found, *allowed, *self.project.keywords.get(name, ())]
+        return _unique(every, *([] if allowed else [OPEN]))
+
+    def resolve(self, node: ast.expr) -> list[Found]:
+        """Return what an expression may stand for, without names and choices; none if it stands for itself."""
+        reading = self.project.reading
+        self.project.steps -= 1
+        if node in reading or len(reading) > _DEEPEST or self.project.steps < 0:
+            return []
+        reading.append(node)
+        try:
+            asked, found = self._alternatives(node)
+            inner = [(one, last) for one in found[:_MOST] for last in [one.scope.resolve(one.node)] if last]
+        finally:
+            reading.pop()
+        choice = f"{self.place} {ast.unparse(asked)}" if len(inner) > 1 else ""
+        every = [
+            last._replace(choices=last.choices | one.choices | ({(choice, at)} if choice else frozenset()))
+            for at, (one, lasts) in enumerate(inner)
+            for last in lasts
+        ]
+        return every[:_MOST] or [Found(node, self)]
+
+    def _alternatives(self, node: ast.expr) -> tuple[ast.AST, list[Found]]:
+        """Return what an expression chooses by, and what it may choose."""
+        match node:
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return test, [Found(body, self), Found(other, self)]
+            case ast.BoolOp(op=ast.Or(), values=values):
+                return node, [Found(one, self) for one in values]
+            case ast.Subscript(value=value, slice=index):
+                return node, [found for one in self.resolve(value) for found in _items(one, index)]
+            case ast.Call(func=ast.Attribute(attr="get"), args=[key, default]):  # of a mapping
+                name = str(getattr(key, "value", ""))
+                return node, _unique([Found(default, self), *self.project.keywords.get(name, ())], OPEN)
+            case ast.Call():
+                same = passed_on(node)
+                callees = self.project.callees(node, self) if same is None else []
+                returns = [Found(value, one) for one in callees for value in one.facts.returned]
+                return node, returns if same is None else [Found(same, self)]
+        return node, self.meant(node)
+
+    def texts_of(self, node: ast.expr) -> list[Text]:
+        """Return the texts that an expression may be, with UNKNOWN for what cannot be resolved."""
+        found = [
+            Text(text.text, choices)
+            for one in self.resolve(node)
+            for text in one.scope.spelled(one.node)
+            if (choices := merge(one.choices, text.choices)) is not None
+        ]
+        return [*dict.fromkeys(found)][:_MOST] or [Text(UNKNOWN)]
+
+    def spelled(self, node: ast.expr) -> list[Text]:
+        """Return the texts that an expression spells, without looking its name up."""
+        if node in self.project.reading:
+            return []
+        self.project.reading.append(node)
+        try:
+            return self._spelled(node)
+        finally:
+            self.project.reading.pop()
+
+    def _spelled(self, node: ast.expr) -> list[Text]:
+        found = [Text(UNKNOWN)]
+        match node:
+            case ast.Constant(value=str() | int() | float() as value):
+                found = [Text(str(value))]
+            case ast.JoinedStr(values=parts):
+                found = self._joined(parts)
+            case ast.FormattedValue(value=inner):
+                found = self.texts_of(inner)
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                found = self._joined([ast.Constant("-"), inner])
+            case ast.BinOp():
+                found = self._operated(node)
+            case ast.Call(func=ast.Attribute(attr="format", value=form), args=values, keywords=keywords):
+                found = self._filled(form, values, {one.arg: one.value for one in keywords if one.arg}, "{")
+            case ast.Call(func=ast.Attribute(attr="join", value=ast.Attribute(attr="path")), args=parts):
+                found = self._joined(parts, "/")
+            case ast.Call(func=ast.Attribute(attr="joinpath", value=first), args=parts):
+                found = self._joined([first, *parts], "/")
+        return found
+
+    def _operated(self, node: ast.BinOp) -> list[Text]:
+        """Return a sum of texts, a path, a text that is filled in, or a computed integer."""
+        sides = [node.left, node.right]
+        if isinstance(node.op, (ast.Add, ast.Div)):
+            return self._joined(sides, "/" if isinstance(node.op, ast.Div) else "")
+        if isinstance(node.op, ast.Mod):
+            values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+            return self._filled(node.left, values, {}, "%")
+        with suppress(ValueError, ZeroDivisionError, KeyError):
+            one, other = (int(self.texts_of(side)[0].text) for side in sides)
+            return [Text(str(_OPERATIONS[type(node.op)](one, other)))]
+        return [Text(UNKNOWN)]
+
+    def _joined(self, nodes: Iterable[ast.expr], between: str = "", choices: Choices = frozenset()) -> list[Text]:
+        """Return the texts side by side that expressions may be, as far as they choose alike."""
+        found = [Text("", choices)]
+        for at, node in enumerate(nodes):
+            mark = between if at else ""
+            found = [
+                Text(f"{one.text}{mark}{other.text}", both)
+                for one in found
+                for other in self.texts_of(node)
+                if (both := merge(one.choices, other.choices)) is not None
+            ][:_MOST]
+        return found
+
+    def _filled(
+        self, form: ast.expr, values: Sequence[ast.expr], named: Mapping[str, ast.expr], style: str
+    ) -> list[Text]:
+        """Return a text with its fields filled in, by ``%`` or by ``format``."""
+        given = {**named, **{str(at): value for at, value in enumerate(values)}}
+        found: list[Text] = []
+        for written in self.texts_of(form):
+            parts: list[ast.expr] = []
+            for number, (literal, field) in enumerate(_fields(written.text, style)):
+                value = given.get(field or str(number), ast.Constant(UNKNOWN))
+                parts += [ast.Constant(literal), *([] if field is None else [value])]
+            found += self._joined(parts, choices=written.choices)
+        return found
+
+
+def _fields(text: str, style: str) -> Iterator[tuple[str, str | None]]:
+    """Yield a format's literal texts, each with the name of the field behind it; empty for the next one."""
+    if style == "%":
+        *parts, last = re.split(r"%[-+ #0-9.]*[a-zA-Z]", text)
+        yield from ((part.replace("%%", "%"), "") for part in parts)
+        yield last.replace("%%", "%"), None
+        return
+    with suppress(ValueError):
+        for literal, field, *_ in string.Formatter().parse(text):
+            yield literal, field if field is None else re.split(r"[.\[]", field)[0]
+
+
+def _items(found: Found, index: ast.expr) -> Iterator[Found]:
+    """Yield the item of a tuple, or of a dict: all of them if the key is not among its own."""
+    node = found.node
+    if isinstance(node, (ast.Tuple, ast.List)):
+        at = index.value if isinstance(index, ast.Constant) else None
+        if isinstance(at, int) and -len(node.elts) <= at < len(node.elts):
+            yield found._replace(node=node.elts[at])
+    elif isinstance(node, ast.Dict):
+        asked = ast.dump(index)
+        own = [value for key, value in zip(node.keys, node.values, strict=True) if key and ast.dump(key) == asked]
+        yield from (found._replace(node=value) for value in own or node.values)
+
+
+def _unique(found: Iterable[Found], *choices: tuple[str, int]) -> list[Found]:
+    return [*{ast.dump(one.node): one._replace(choices=one.choices | {*choices}) for one in found}.values()]
 
 
 #: What compiles a text, its first argument, or the one of this name.
@@ -34,8 +431,8 @@ _OF_CUPY: Final = frozenset({"RawModule", "RawKernel"})
 _READ: Final = frozenset({"open", "read_text", "read_bytes"})
 _MACRO: Final = re.compile(r"#\s*define[ \t]+([A-Za-z_]\w*(?:\([^()]*\))?)[ \t]*([^\0\n]*?\0?[^\0\n]*?)\s*(?://.*)?")
 #: Functions that the one with the compile calls, inside each other.
-_DEEPEST: Final = 2
-_MOST: Final = 4096
+_DEEPEST_CALLS: Final = 2
+_MOST_PRODUCTS: Final = 4096
 #: Expressions that are resolved for one compile; the loaders of five packages took 500 at most.
 _MOST_STEPS: Final = 20_000
 
@@ -45,15 +442,23 @@ class StatedMacro(NamedTuple):
 
     name: str
     value: str | None
+    choices: Choices = frozenset()
+    """By which it has this value."""
     unresolved: str = ""
-    """The expression whose value is unknown, with its place."""
+    """The expression that gives the value, with its place; at the end, only where the value is unknown."""
     others: str = ""
     """The same of one that may have other values."""
+    is_defined: bool = True
 
     @property
     def is_axis(self) -> bool:
         """Whether a placeholder can stand for its values."""
         return self.value is not None and self.name.isidentifier()
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a part of the value is not known."""
+        return UNKNOWN in (self.value or "")
 
 
 class PythonCompile(NamedTuple):
@@ -142,29 +547,14 @@ def _listed(scope: PythonScope, node: ast.expr | None, within: tuple[object, ...
         yield from _listed(one.scope, one.node, within)
 
 
-class _MacroValue(NamedTuple):
-    """What a macro may be: a text, None for a bare name; or not defined."""
-
-    text: str | None
-    choices: Choices
-    unresolved: str = ""
-    is_defined: bool = True
-    others: str = ""
-    """The expression that may be others, and its place."""
-
-    @property
-    def is_unknown(self) -> bool:
-        return UNKNOWN in (self.text or "")
-
-
 class _Facts:
     """What a function, with the functions that it calls, says of the text that it compiles: its files and macros."""
 
     def __init__(self, scope: PythonScope) -> None:
         self.paths: list[Text] = []
-        self._chosen: Final[dict[str, dict[_MacroValue, None]]] = defaultdict(dict)
+        self._chosen: Final[dict[str, dict[StatedMacro, None]]] = defaultdict(dict)
         """Values of the macros that a call passes, or that text is replaced by."""
-        self._defined: Final[dict[str, dict[_MacroValue, None]]] = defaultdict(dict)
+        self._defined: Final[dict[str, dict[StatedMacro, None]]] = defaultdict(dict)
         """Of those in lines with ``#define``."""
         self._read(scope, ())
 
@@ -189,7 +579,7 @@ class _Facts:
                 if name.isidentifier():
                     self._note(name, Found(value, scope))
             case _:
-                for callee in scope.project.callees(call, scope) if len(within) <= _DEEPEST else ():
+                for callee in scope.project.callees(call, scope) if len(within) <= _DEEPEST_CALLS else ():
                     if callee.place not in within:
                         self._read(callee, within)
 
@@ -202,19 +592,20 @@ class _Facts:
                 if found is not None:
                     unresolved = f"the text at {spelled.place}"
                     others = unresolved if OPEN in (choices or ()) else ""
-                    value = _MacroValue(found[2] or None, choices or frozenset(), unresolved, others=others)
-                    self._defined[found[1]][value] = None
+                    macro = StatedMacro(found[1], found[2] or None, choices or frozenset(), unresolved, others)
+                    self._defined[found[1]][macro] = None
 
     def _note(self, name: str, value: Found) -> None:
         """Note what a macro may be."""
         unresolved = f"{ast.unparse(value.node)} at {value.place}"
-        constants = [one.node.value if isinstance(one.node, ast.Constant) else "" for one in _resolved(value)]
+        resolved = value.scope.resolve(value.node)
+        is_bare = [one.node.value if isinstance(one.node, ast.Constant) else "" for one in resolved] == [None]
         for text in value.scope.texts_of(value.node):
             choices = merge(text.choices, value.choices)
             if choices is not None:
-                value_text = None if constants == [None] else text.text
                 others = unresolved if OPEN in choices else ""
-                self._chosen[name][_MacroValue(value_text, choices, unresolved, others=others)] = None
+                macro = StatedMacro(name, None if is_bare else text.text, choices, unresolved, others)
+                self._chosen[name][macro] = None
 
     def _choose(self, scope: PythonScope, iterated: ast.expr) -> None:
         """Note the macros of a mapping that is iterated over. One that is added under a condition may be missing."""
@@ -223,7 +614,7 @@ class _Facts:
         for name, value in _pairs(Found(iterated, scope)):
             self._note(name, value)
             for condition, branch in value.choices:
-                missing = _MacroValue(None, frozenset({(condition, 1 - branch)}), is_defined=False)
+                missing = StatedMacro(name, None, frozenset({(condition, 1 - branch)}), is_defined=False)
                 self._chosen[name][missing] = None
 
     def macros(self, flags: Iterable[str]) -> list[tuple[tuple[StatedMacro, ...], tuple[StatedMacro, ...]]]:
@@ -231,24 +622,22 @@ class _Facts:
         every = {name: [*values] for name, values in (self._defined | self._chosen).items()}
         for flag in (one[2:].strip() for one in flags if one.startswith("-D")):
             name, has_value, value = flag.partition("=")
-            every.setdefault(name, []).append(_MacroValue(value if has_value else None, frozenset()))
+            every.setdefault(name, []).append(StatedMacro(name, value if has_value else None))
         known = {name: _without_unknown(values) for name, values in every.items()}
         is_fixed = {
-            name: name not in self._chosen and len({one.text for one in values}) == 1 for name, values in known.items()
+            name: name not in self._chosen
+            and len({one.value for one in values}) == 1
+            and not (values[0].is_unknown or values[0].others)
+            for name, values in known.items()
         }
-        is_fixed |= {name: False for name, values in known.items() if values[0].is_unknown or values[0].others}
-        fixed = tuple(StatedMacro(name, values[0].text) for name, values in known.items() if is_fixed[name])
-        return [(one, fixed) for one in _products({name: known[name] for name in known if not is_fixed[name]})]
+        fixed = tuple(StatedMacro(name, values[0].value) for name, values in known.items() if is_fixed[name])
+        return [(one, fixed) for one in _products([known[name] for name in known if not is_fixed[name]])]
 
 
-def _without_unknown(values: list[_MacroValue]) -> list[_MacroValue]:
+def _without_unknown(values: list[StatedMacro]) -> list[StatedMacro]:
     """Return the values that are known, with what else there is; all if none is."""
     others = next((one.unresolved for one in values if one.is_unknown), "")
     return [one._replace(others=one.others or others) for one in values if not one.is_unknown] or values
-
-
-def _resolved(found: Found) -> list[Found]:
-    return found.scope.resolve(found.node)
 
 
 def _spells_macro(found: Found) -> bool:
@@ -270,7 +659,7 @@ def _pairs(mapping: Found, within: tuple[object, ...] = ()) -> Iterator[tuple[st
     if len(assigned) == 1:
         yield from _pairs(assigned[0], (*within, key))
         return
-    for found in _resolved(mapping) if assigned else [mapping]:
+    for found in scope.resolve(mapping.node) if assigned else [mapping]:
         match found.node:
             case ast.Dict(keys=names, values=values):
                 for name, value in zip(names, values, strict=True):
@@ -282,21 +671,21 @@ def _pairs(mapping: Found, within: tuple[object, ...] = ()) -> Iterator[tuple[st
                 yield from ((one.arg, Found(one.value, found.scope)) for one in keywords if one.arg)
 
 
-def _stated(name: str, value: _MacroValue) -> StatedMacro:
-    return StatedMacro(name, value.text, value.unresolved if value.is_unknown else "", value.others)
-
-
-def _products(axes: Mapping[str, Sequence[_MacroValue]]) -> list[tuple[StatedMacro, ...]]:
+def _products(axes: Iterable[Sequence[StatedMacro]]) -> list[tuple[StatedMacro, ...]]:
     """Return the combinations of macros' values that the same choices allow."""
     found: list[tuple[tuple[StatedMacro, ...], Choices]] = [((), frozenset())]
-    for name, values in axes.items():
+    for values in axes:
         found = [
-            ((*macros, *([_stated(name, one)] if one.is_defined else [])), choices)
+            ((*macros, one) if one.is_defined else macros, choices)
             for macros, known in found
             for one in values
             if (choices := merge(known, one.choices)) is not None
-        ][:_MOST]
-    return [*dict.fromkeys(macros for macros, _ in found)]
+        ][:_MOST_PRODUCTS]
+    return [*dict.fromkeys(tuple(map(_settled, macros)) for macros, _ in found)]
+
+
+def _settled(macro: StatedMacro) -> StatedMacro:
+    return macro._replace(choices=frozenset(), unresolved=macro.unresolved if macro.is_unknown else "")
 
 
 #: Flags as a manifest has them.

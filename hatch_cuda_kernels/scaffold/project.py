@@ -6,6 +6,7 @@ import keyword
 import os
 import re
 import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,8 +53,6 @@ from hatch_cuda_kernels.scaffold.templates import (
 from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     #: Returns folder and import name of a project's package, given the project and the hook's option ``package``.
     FindPackage: TypeAlias = Callable[[Path, str | None], tuple[str, str]]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, MutableSequence, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
@@ -16,10 +17,6 @@ from hatch_cuda_kernels.compiler.toolchain import own
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.manifest import hook_table
 from hatch_cuda_kernels.scaffold.templates import TABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableSequence, Sequence
-
 
 _PACKAGE: Final = "hatch-cuda-kernels"
 HATCH: Final = "hatchling.build"

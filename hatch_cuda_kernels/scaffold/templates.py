@@ -6,13 +6,13 @@ Words in capitals are filled in: ``NAME`` is the project's name, ``PACKAGE`` wha
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 

@@ -10,9 +10,10 @@ import re
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
@@ -25,10 +26,6 @@ from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDE
 from hatch_cuda_kernels.store.reader import StoreReader, find_store
 from hatch_cuda_kernels.store.source import ModuleSource
 from hatch_cuda_kernels.store.texts import json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,8 +12,6 @@ from hatch_cuda_kernels.names import fill_known, module_name, normalize_name, pl
 from hatch_cuda_kernels.store.launch_rules import ExpressionError, LaunchRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from hatch_cuda_kernels.store.index import ModuleIndex
 
 

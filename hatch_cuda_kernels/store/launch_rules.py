@@ -10,13 +10,11 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import suggest
 from hatch_cuda_kernels.names import base_name, fill_known, match, normalize_name, placeholders
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 #: The most that a grid or block has.
 _MOST_SIZES: Final = 3

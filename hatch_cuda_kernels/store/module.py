@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from hatch_cuda_kernels.store.launch_rules import LaunchRule, find_rule
 from hatch_cuda_kernels.store.texts import ModuleDetails
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import Recipe, Unit
     from hatch_cuda_kernels.compiler.toolchain import Toolchain

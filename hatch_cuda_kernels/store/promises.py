@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,7 +26,6 @@ from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLD
 from hatch_cuda_kernels.terminal import list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.image import Symbol

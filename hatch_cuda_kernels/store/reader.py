@@ -7,6 +7,7 @@ import mmap
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -28,8 +29,6 @@ from hatch_cuda_kernels.store.index import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from hatch_cuda_kernels.store.families import ModuleFamily
     from hatch_cuda_kernels.store.texts import ModuleDetails
     from hatch_cuda_kernels.store.unlisted import UnlistedModule

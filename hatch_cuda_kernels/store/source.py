@@ -6,6 +6,7 @@ The source is the one shipped in the store, or the project itself in an editable
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,6 @@ from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE, ImageRecord, ModuleIndex, UnitRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from hatch_cuda_kernels.compiler import Job, Recipe, SourceReader

@@ -6,6 +6,7 @@ A build writes them, and ``verify`` compares what was shipped with them. No look
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.integrity import check_shape, sha256
@@ -21,7 +22,6 @@ from hatch_cuda_kernels.store.index import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.execution_space import ClosureCut

@@ -6,6 +6,7 @@ It is made from the sources of the others of its family, as a build would make i
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.names import base_name, family_key, normalize_name
@@ -13,8 +14,6 @@ from hatch_cuda_kernels.store.index import KernelLine, ModuleIndex
 from hatch_cuda_kernels.store.texts import ModuleDetails
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from hatch_cuda_kernels.execution_space import SourceSet
     from hatch_cuda_kernels.store.families import ModuleFamily
 

@@ -16,8 +16,10 @@ import os
 import shutil
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cache
 from glob import escape
 from itertools import accumulate
 from pathlib import Path
@@ -43,8 +45,6 @@ from hatch_cuda_kernels.store.reader import unpack_whole
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, ListedModule, digests_of, json_text, kernels_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.store.module import BuiltModule
 
     #: Packed blocks, each by the digests of its images in their order.
@@ -296,7 +296,14 @@ def render_store(
     schema: int,
 ) -> dict[str, bytes]:
     """Return a store's files by path. Raises BuildError if a file of the project changed meanwhile, and OSError."""
-    compiled = _CompiledFiles(read)
+
+    @cache
+    def compiled(path: str, digest: str) -> bytes:
+        data = read(path)
+        if sha256(data).hexdigest() != digest:
+            raise BuildError([f"{path} changed while it was built; build again"])
+        return data
+
     listed = (
         ListedModule(built.name, built.kernels, built.globals, built.family, built.axes, built.others is not None)
         for built in modules
@@ -317,21 +324,6 @@ def render_store(
     if editable is not None:
         files[".gitignore"] = b"*\n"
     return files
-
-
-class _CompiledFiles:
-    def __init__(self, read: Callable[[str], bytes]) -> None:
-        self._read = read
-        self._known: dict[tuple[str, str], bytes] = {}
-
-    def __call__(self, path: str, digest: str) -> bytes:
-        """Return a file. Raises BuildError where it has not this digest any more."""
-        if (path, digest) not in self._known:
-            data = self._read(path)
-            if sha256(data).hexdigest() != digest:
-                raise BuildError([f"{path} changed while it was built; build again"])
-            self._known[path, digest] = data
-        return self._known[path, digest]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.errors import InputError
@@ -13,7 +14,6 @@ from hatch_cuda_kernels.verify.subject import Demands, Outcome, Subject, Verific
 from hatch_cuda_kernels.verify.wheel import check_record, check_sbom, check_wheel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from hatch_cuda_kernels.store import StoreReader

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels import store
 from hatch_cuda_kernels.arch import parse_version, ptx_isa_of_driver, version_text
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
@@ -15,31 +17,6 @@ from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.manifest import FRONT_ENDS
 from hatch_cuda_kernels.names import build_order, expand, listed_module, normalize_name, placeholders
 from hatch_cuda_kernels.options import canonical_options, options_from
-from hatch_cuda_kernels.store import (
-    DETAILS_FILE,
-    DIGESTS_FILE,
-    INDEX_FILE,
-    KERNELS_FILE,
-    PACK_FILE,
-    PROMISES_FILE,
-    SOURCE_FOLDER,
-    STANDARD_FILE,
-    ImageRecord,
-    LaunchRule,
-    ListedModule,
-    ModuleIndex,
-    NewImage,
-    Stored,
-    UnitRecord,
-    blocks,
-    digests_text,
-    json_text,
-    kernels_text,
-    read_digests,
-    read_shipped,
-    recipe_of,
-    unpack_whole,
-)
 from hatch_cuda_kernels.verify.subject import (
     MISSING,
     REBUILD,
@@ -52,7 +29,6 @@ from hatch_cuda_kernels.verify.subject import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -78,20 +54,24 @@ def _known_modules(subject: Subject) -> set[str]:
 def _table_problems(subject: Subject) -> Iterator[Problem]:
     known = _known_modules(subject)
     if not known:
-        yield Problem(f"the store has no modules: no folder has {INDEX_FILE}", REBUILD)
+        yield Problem(f"the store has no modules: no folder has {store.INDEX_FILE}", REBUILD)
     keys = [f"{line.key}\t{line.module}\t".encode() for line in subject.lines]
     if keys != sorted(keys):
-        yield Problem(f"{KERNELS_FILE} is not sorted: look-ups would miss kernels", REBUILD)
+        yield Problem(f"{store.KERNELS_FILE} is not sorted: look-ups would miss kernels", REBUILD)
     for key, count in Counter(keys).items():
         if count > 1:
             name, module, _ = key.decode().split("\t")
-            yield Problem(f"{KERNELS_FILE} lists {name!r} {count} times", REBUILD, module)
+            yield Problem(f"{store.KERNELS_FILE} lists {name!r} {count} times", REBUILD, module)
     for module, count in Counter(line.module for line in subject.lines).items():
         if module not in known:
-            yield Problem(f"{KERNELS_FILE} lists {count} names, but there is no {INDEX_FILE}", REBUILD, module)
+            yield Problem(
+                f"{store.KERNELS_FILE} lists {count} names, but there is no {store.INDEX_FILE}", REBUILD, module
+            )
     for line in subject.lines:
         if line.key.removeprefix("&") != normalize_name(line.name):
-            yield Problem(f"{KERNELS_FILE} lists {line.name!r} under the wrong key, {line.key!r}", REBUILD, line.module)
+            yield Problem(
+                f"{store.KERNELS_FILE} lists {line.name!r} under the wrong key, {line.key!r}", REBUILD, line.module
+            )
     if subject.lines:
         yield from _other_lines(subject)
 
@@ -104,34 +84,34 @@ def _other_lines(subject: Subject) -> Iterator[Problem]:
         for index in subject.modules
     }
     listed = (
-        ListedModule(module, subject.kernels(module), subject.variables(module), *families.get(module, ("", {})))
+        store.ListedModule(module, subject.kernels(module), subject.variables(module), *families.get(module, ("", {})))
         for module in modules
     )
-    written = kernels_text(listed).encode().splitlines(keepends=True)
-    there = (subject.reader.folder / KERNELS_FILE).read_bytes().splitlines(keepends=True)
+    written = store.kernels_text(listed).encode().splitlines(keepends=True)
+    there = (subject.reader.folder / store.KERNELS_FILE).read_bytes().splitlines(keepends=True)
     if there == written:
         return
     pairs = zip([*there, b""], [*written, b""], strict=False)
     number, line = next((number, line) for number, (line, other) in enumerate(pairs, 1) if line != other)
     found = f"{line.decode(errors='replace').rstrip()!r}" if line else "the end of the file"
-    message = f"line {number} of {KERNELS_FILE} is {found}, which is not what a build writes there"
+    message = f"line {number} of {store.KERNELS_FILE} is {found}, which is not what a build writes there"
     yield Problem(message, REBUILD)
 
 
-def _listing_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _listing_problems(subject: Subject, index: store.ModuleIndex) -> Iterator[str]:
     lines = {line.key: line for line in subject.module_lines(index.module)}
     kernels = names_by_key(index.names)
     variables = {f"&{key}": name for key, name in names_by_key(index.globals).items()}
     for key, name in (kernels | variables).items():
         if key not in lines:
-            yield f"{KERNELS_FILE} does not list {name if key in kernels else key!r}, but the index does"
+            yield f"{store.KERNELS_FILE} does not list {name if key in kernels else key!r}, but the index does"
         elif lines[key].name != name:
-            yield f"{KERNELS_FILE} lists {lines[key].name!r}, which the index spells {name!r}"
+            yield f"{store.KERNELS_FILE} lists {lines[key].name!r}, which the index spells {name!r}"
     for key, line in lines.items():
         if key.startswith("&") and key not in variables:
-            yield f"{KERNELS_FILE} lists the variable {line.name!r}, but the index does not"
+            yield f"{store.KERNELS_FILE} lists the variable {line.name!r}, but the index does not"
     if all(key.startswith("&") for key in lines):
-        yield f"{KERNELS_FILE} lists no kernel"
+        yield f"{store.KERNELS_FILE} lists no kernel"
     if not index.images:
         yield "the index lists no image"
     for listed, count in Counter(f"{image.arch} {image.kind}" for image in index.images).items():
@@ -139,16 +119,16 @@ def _listing_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
             yield f"the index lists the {listed} {count} times"
 
 
-def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _text_problems(subject: Subject, index: store.ModuleIndex) -> Iterator[str]:
     """Write the index and its details again, and yield what differs: readers ignore what they do not need."""
     summed = index._replace(images=tuple(image.with_summary() for image in index.images))
     resources = {image.file: image.resources for image in index.images if image.kind == "cubin"}
     lowered = {image.file: image.lowered for image in index.images if image.renames}
     read = subject.reader.details(index.module)
     details = read._replace(names=index.names, resources=resources, lowered=lowered)
-    for file, data in ((INDEX_FILE, summed.to_json()), (DETAILS_FILE, details.to_json())):
+    for file, data in ((store.INDEX_FILE, summed.to_json()), (store.DETAILS_FILE, details.to_json())):
         there = (subject.reader.folder / index.module / file).read_bytes()
-        if there == json_text(data).encode():
+        if there == store.json_text(data).encode():
             continue
         read = json.loads(there)
         names = sorted(name for name in read.keys() | data.keys() if read.get(name, ...) != data.get(name, ...))
@@ -156,7 +136,7 @@ def _text_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         yield f"{file}: differs from what a build writes: {what}"
 
 
-def _file_problems(index: ModuleIndex) -> Iterator[str]:
+def _file_problems(index: store.ModuleIndex) -> Iterator[str]:
     for source in index.sources:
         if source not in index.files:
             yield f"the source {source} is not among the shipped files"
@@ -169,7 +149,7 @@ def _file_problems(index: ModuleIndex) -> Iterator[str]:
         yield f"the index names {DEVICE_RUNTIME} under libraries or in its toolchain, and not in both"
 
 
-def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _index_problems(subject: Subject, index: store.ModuleIndex) -> Iterator[str]:
     yield from _list_problems(index)
     yield from _file_problems(index)
     first = subject.by_name.get(listed_module(index.module), index)
@@ -198,7 +178,7 @@ def _index_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     yield from (message for image in index.images for message in _image_problems(index, image))
 
 
-def _list_problems(index: ModuleIndex) -> Iterator[str]:
+def _list_problems(index: store.ModuleIndex) -> Iterator[str]:
     options = options_from(index.options)
     lists = {
         "names": index.names,
@@ -223,7 +203,7 @@ def _list_problems(index: ModuleIndex) -> Iterator[str]:
 
 def _is_rule(data: dict[str, Any]) -> bool:
     """Return whether a launch rule can be read. What it says is the author's choice."""
-    rule = LaunchRule.from_json(data)
+    rule = store.LaunchRule.from_json(data)
     try:
         rule.python_texts(rule.names, dict.fromkeys(placeholders(rule.kernel), "1"))
     except ValueError:
@@ -231,12 +211,12 @@ def _is_rule(data: dict[str, Any]) -> bool:
     return rule.to_json() == data
 
 
-def _image_problems(index: ModuleIndex, image: ImageRecord) -> Iterator[str]:
+def _image_problems(index: store.ModuleIndex, image: store.ImageRecord) -> Iterator[str]:
     name = f"{index.module}.{image.arch}.{image.kind}"
     if image.file != name:
         yield f"a build names {image.file} {name}"
     if image.renames != bool(image.lowered):
-        yield f"{image.file}: only one of {INDEX_FILE} and {DETAILS_FILE} says that it renames kernels"
+        yield f"{image.file}: only one of {store.INDEX_FILE} and {store.DETAILS_FILE} says that it renames kernels"
     tools = (index.toolchain[tool] for tool in ("nvrtc", "nvjitlink") if index.toolchain.get(tool))
     known = {ptx_isa_of_driver(parse_version(".".join(tool.split(".")[:2]))) for tool in tools}
     if image.kind == "cubin" and None not in known and image.ptx_isa not in known:
@@ -253,7 +233,7 @@ def _pattern_problems(subject: Subject) -> Iterator[Problem]:
             block = _block(rest, pattern["pattern"], pattern["matrix"])
             rest = rest[block.stop :]
             if not block:
-                message = f"the pattern {pattern['pattern']!r} does not give the names in {DETAILS_FILE}"
+                message = f"the pattern {pattern['pattern']!r} does not give the names in {store.DETAILS_FILE}"
                 yield Problem(message, REBUILD, index.module)
 
 
@@ -269,12 +249,14 @@ def _block(names: list[str], pattern: str, matrix: dict[str, list[str]]) -> rang
 
 
 def _promise_problems(subject: Subject) -> Iterator[Problem]:
-    path, text = subject.reader.folder / PROMISES_FILE, subject.promises.text()
-    damaged = any(damage.message.startswith(PROMISES_FILE) for damage in subject.damage)
+    path, text = subject.reader.folder / store.PROMISES_FILE, subject.promises.text()
+    damaged = any(damage.message.startswith(store.PROMISES_FILE) for damage in subject.damage)
     if path.is_file() and not damaged and path.read_bytes() != text.encode():
-        yield Problem(f"{PROMISES_FILE} differs from what a build writes: order, spaces or keys there twice", REBUILD)
+        yield Problem(
+            f"{store.PROMISES_FILE} differs from what a build writes: order, spaces or keys there twice", REBUILD
+        )
     for name in sorted(subject.promises.max_spill_bytes.keys() - _known_modules(subject)):
-        yield Problem(f"{PROMISES_FILE} limits the spills of {name!r}, which is not a module", REBUILD)
+        yield Problem(f"{store.PROMISES_FILE} limits the spills of {name!r}, which is not a module", REBUILD)
 
 
 def _place_problems(subject: Subject) -> Iterator[Problem]:
@@ -284,50 +266,50 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
     """
     if subject.unread or any(image.data is None for image in subject.images):
         return
-    places: dict[str, Stored] = {}
+    places: dict[str, store.Stored] = {}
     for module in sorted((index.module for index in subject.modules), key=build_order):
         new: dict[str, StoredImage] = {}  # the images that no earlier module has, by digest
         for image in subject.module_images(module):
             if image.record.sha256 not in places:
                 new.setdefault(image.record.sha256, image)
-        pack = f"{module}/{PACK_FILE}"
+        pack = f"{module}/{store.PACK_FILE}"
         if any(image.record.stored and image.record.stored.file == pack for image in new.values()):
             yield from _pack_problems(subject, pack, [*new.values()], places)
         else:
-            places |= {sha256: Stored(f"{module}/{image.record.file}") for sha256, image in new.items()}
+            places |= {sha256: store.Stored(f"{module}/{image.record.file}") for sha256, image in new.items()}
     for image in subject.images:
-        own = Stored(f"{image.index.module}/{image.record.file}")
+        own = store.Stored(f"{image.index.module}/{image.record.file}")
         place = places[image.record.sha256]
         if image.record.stored != (None if place == own else place):
             yield image.problem(f"the index lists another place for it than a build, which has it in {place.file}")
 
 
 def _pack_problems(
-    subject: Subject, pack: str, images: Sequence[StoredImage], places: dict[str, Stored]
+    subject: Subject, pack: str, images: Sequence[StoredImage], places: dict[str, store.Stored]
 ) -> Iterator[Problem]:
     """Note the place of each image of a pack, and yield what else is in the pack."""
     data, at = (subject.reader.folder / pack).read_bytes(), 0
-    for block in blocks(NewImage(image.record, image.data or b"") for image in images):
+    for block in store.blocks(store.NewImage(image.record, image.data or b"") for image in images):
         stored = block[0].record.stored
         size, skip = stored.size if stored else 0, 0
         for record, image in block:
-            places[record.sha256] = Stored(pack, at, size, skip)
+            places[record.sha256] = store.Stored(pack, at, size, skip)
             skip += len(image)
-        if unpack_whole(data[at : at + size], skip) is None:
+        if store.unpack_whole(data[at : at + size], skip) is None:
             yield Problem(f"the block at {at} of {pack} holds other bytes than its images", REBUILD)
         at += size
     if at != len(data):
         yield Problem(f"{pack} has {len(data) - at} bytes that belong to no image", REBUILD)
 
 
-_FILES: Final = (KERNELS_FILE, PROMISES_FILE)
+_FILES: Final = (store.KERNELS_FILE, store.PROMISES_FILE)
 
 
 def check_files(subject: Subject) -> Outcome:
     """Check that every file the indexes need is there, and no other file is."""
     folder = subject.reader.folder
     there = {path for path in folder.rglob("*") if not path.is_dir()}
-    needed = {folder / name for name in (KERNELS_FILE, PROMISES_FILE, DIGESTS_FILE)}
+    needed = {folder / name for name in (store.KERNELS_FILE, store.PROMISES_FILE, store.DIGESTS_FILE)}
     if any(index.editable is not None for index in subject.modules):
         needed.add(folder / ".gitignore")
     problems = []
@@ -337,7 +319,7 @@ def check_files(subject: Subject) -> Outcome:
             file = f"the file that holds it, {stored.file}," if stored else "the file"
             problems.append(image.problem(f"{file} is missing"))
     for index in subject.modules:
-        needed |= {folder / index.module / name for name in (INDEX_FILE, DETAILS_FILE)}
+        needed |= {folder / index.module / name for name in (store.INDEX_FILE, store.DETAILS_FILE)}
         needed |= {subject.reader.image_path(index.module, record) for record in index.images}
         needed |= _sources(subject, index).keys()
     missing = (
@@ -352,14 +334,14 @@ def check_files(subject: Subject) -> Outcome:
     return Outcome.of(len(there), "files", problems)
 
 
-def _sources(subject: Subject, index: ModuleIndex) -> dict[Path, str]:
+def _sources(subject: Subject, index: store.ModuleIndex) -> dict[Path, str]:
     """Return the files of the store that a module's sources need, with their names."""
     root, folder = subject.reader.source_root(index.module), subject.reader.folder
-    standard = {folder / STANDARD_FILE: STANDARD_FILE} if index.standard else {}
+    standard = {folder / store.STANDARD_FILE: store.STANDARD_FILE} if index.standard else {}
     return {root / name: name for name in _shipped(subject, index)} | standard
 
 
-def _shipped(subject: Subject, index: ModuleIndex) -> dict[str, str]:
+def _shipped(subject: Subject, index: store.ModuleIndex) -> dict[str, str]:
     """Return the digests of a module's sources, and of what other combinations of its axes may read, by path."""
     family = subject.reader.details(index.module).family
     return index.files | (family.files if family else {})
@@ -367,7 +349,7 @@ def _shipped(subject: Subject, index: ModuleIndex) -> dict[str, str]:
 
 def _stray_files(subject: Subject, paths: set[Path]) -> Iterator[Problem]:
     """Yield a problem for each file that no index lists. An unreadable index may list any file of its module."""
-    unread = subject.unread | ({SOURCE_FOLDER} if subject.unread else set())
+    unread = subject.unread | ({store.SOURCE_FOLDER} if subject.unread else set())
     modules = {index.module for index in subject.modules}
     for path in sorted(paths):
         parts = path.relative_to(subject.reader.folder).parts
@@ -390,26 +372,26 @@ def check_digests(subject: Subject) -> Outcome:
 
 
 def _digest_problems(folder: Path) -> Iterator[str]:
-    path = folder / DIGESTS_FILE
-    there, written = path.read_bytes() if path.is_file() else None, digests_text(folder)
+    path = folder / store.DIGESTS_FILE
+    there, written = path.read_bytes() if path.is_file() else None, store.digests_text(folder)
     if there is None:
-        yield f"{DIGESTS_FILE} is missing"
+        yield f"{store.DIGESTS_FILE} is missing"
     elif there != written.encode():
         recorded, found = _digests_in(there), _digests_in(written)
         for name in sorted(recorded.keys() | found.keys()):
-            what = name if name in _FILES else f"{name}/{INDEX_FILE} or {name}/{DETAILS_FILE}"
+            what = name if name in _FILES else f"{name}/{store.INDEX_FILE} or {name}/{store.DETAILS_FILE}"
             if name not in found:
-                yield f"{DIGESTS_FILE} lists {name}, which is missing"
+                yield f"{store.DIGESTS_FILE} lists {name}, which is missing"
             elif recorded.get(name) != found[name]:
-                yield f"{what} is not as the build wrote it: {DIGESTS_FILE} has another digest"
+                yield f"{what} is not as the build wrote it: {store.DIGESTS_FILE} has another digest"
         if recorded == found:
-            yield f"{DIGESTS_FILE} differs from what a build writes"
+            yield f"{store.DIGESTS_FILE} differs from what a build writes"
 
 
 def _digests_in(text: bytes | str) -> dict[str, str]:
     """Return the digests by file or module; none if the text is damaged."""
     try:
-        return read_digests(json.loads(text))
+        return store.read_digests(json.loads(text))
     except (ValueError, RecursionError):
         return {}
 
@@ -422,21 +404,21 @@ def check_sources(subject: Subject) -> Outcome:
     return Outcome.of(count, "shipped files", [*common_problems(found)])
 
 
-def _source_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
+def _source_problems(subject: Subject, index: store.ModuleIndex) -> Iterator[str]:
     root = subject.reader.source_root(index.module)
     shipped = _shipped(subject, index)
     there = {name: root / name for name in shipped if (root / name).is_file()}
     edited = [name for name, path in there.items() if sha256(path.read_bytes()).hexdigest() != shipped[name]]
-    standard = subject.reader.folder / STANDARD_FILE
+    standard = subject.reader.folder / store.STANDARD_FILE
     lost = len(there) < len(shipped) or (index.standard != "" and not standard.is_file())
     if index.standard and standard.is_file() and sha256(standard.read_bytes()).hexdigest() != index.standard:
-        edited.append(STANDARD_FILE)
+        edited.append(store.STANDARD_FILE)
     yield from (f"{name} is not what the images were compiled from" for name in edited)
     if edited or lost:  # the files check reports missing files
         return
     try:
-        recipe = recipe_of(index, index.names)
-        sources = read_shipped(subject.reader, index, recipe)
+        recipe = store.recipe_of(index, index.names)
+        sources = store.read_shipped(subject.reader, index, recipe)
         units = recipe.units(sources)
     except (InputError, StoreError) as error:
         yield f"the shipped source cannot be read: {str(error).replace(f' in {root}', '')}"
@@ -445,7 +427,7 @@ def _source_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
         "files": sources.files,
         "outside": units[0].program.toolkit,
         "units": tuple(
-            UnitRecord(unit.source, unit.program.sha256, unit.asked, source.cut.digest)
+            store.UnitRecord(unit.source, unit.program.sha256, unit.asked, source.cut.digest)
             for unit, source in zip(units, sources.units, strict=True)
         ),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import version_text
@@ -13,8 +14,6 @@ from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, StoredImage, Subject, names_by_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from hatch_cuda_kernels.store import KernelLine, ModuleIndex
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +17,6 @@ from hatch_cuda_kernels.store import find_gaps, find_spills
 from hatch_cuda_kernels.verify.subject import Outcome, StoredImage, Subject, cuda_release
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hatch_cuda_kernels.store import ModuleIndex
 
 

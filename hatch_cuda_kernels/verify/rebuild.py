@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from hatch_cuda_kernels import store
 from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entry_of
 from hatch_cuda_kernels.compiler.toolchain import (
     missing_bindings,
@@ -20,22 +22,9 @@ from hatch_cuda_kernels.compiler.toolchain import (
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, Problem, StoreError, ToolchainError
 from hatch_cuda_kernels.names import build_order
 from hatch_cuda_kernels.plan import lay_out_jobs
-from hatch_cuda_kernels.store import (
-    DIGESTS_FILE,
-    PACK_FILE,
-    SOURCE_FOLDER,
-    BuiltModule,
-    LaunchRule,
-    ModuleIndex,
-    read_shipped,
-    recipe_of,
-    write_store,
-)
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, StoredImage, Subject, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler import Compiled, Job
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
@@ -49,7 +38,7 @@ _PACKED: Final = "; its images are right, so this liblzma may differ from the bu
 
 @dataclass(frozen=True, slots=True)
 class _RebuiltModule:
-    index: ModuleIndex
+    index: store.ModuleIndex
     entries: tuple[Entry, ...]
     """Its images, in the order of the index."""
     toolchain: Toolchain
@@ -72,12 +61,14 @@ def _compare_stores(subject: Subject, modules: Sequence[_RebuiltModule]) -> Iter
         except OSError as error:
             raise InputError(f"{folder} cannot hold both stores: {error}; name a new folder") from error
         else:
-            one, other = (_contents(store) for store in (shipped, folder / _REBUILT))
+            one, other = (_contents(one) for one in (shipped, folder / _REBUILT))
             differing = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-            for name in [name for name in differing if name != DIGESTS_FILE] or differing:
+            for name in [name for name in differing if name != store.DIGESTS_FILE] or differing:
                 place, inside, _ = name.partition("/")
-                message = f"{name} is not what the shipped sources give{_PACKED if name.endswith(PACK_FILE) else ''}"
-                module = place if inside and place != SOURCE_FOLDER else ""
+                message = (
+                    f"{name} is not what the shipped sources give{_PACKED if name.endswith(store.PACK_FILE) else ''}"
+                )
+                module = place if inside and place != store.SOURCE_FOLDER else ""
                 yield Problem(message, _comparison_command(subject), module)
 
 
@@ -91,21 +82,21 @@ def _write(subject: Subject, modules: Sequence[_RebuiltModule], out: Path) -> No
         index = ordered[0].index  # what modules of one store have in common
         promises, editable, schema = subject.promises, index.editable, index.schema
         read = partial(_read_file, Path(project))
-        write_store(out, built, read=read, editable=editable, promises=promises, schema=schema)
+        store.write_store(out, built, read=read, editable=editable, promises=promises, schema=schema)
 
 
 def _read_file(project: Path, name: str) -> bytes:
     return (project / name).read_bytes()
 
 
-def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
+def _build_module(subject: Subject, module: _RebuiltModule) -> store.BuiltModule:
     index = module.index
-    recipe = recipe_of(index, index.names)
+    recipe = store.recipe_of(index, index.names)
     details = subject.reader.details(index.module)
-    sources = replace(read_shipped(subject.reader, index, recipe), levels=details.levels)
-    pack = f"{index.module}/{PACK_FILE}"
+    sources = replace(store.read_shipped(subject.reader, index, recipe), levels=details.levels)
+    pack = f"{index.module}/{store.PACK_FILE}"
     packed = any(image.stored and image.stored.file == pack for image in index.images)
-    return BuiltModule.of(
+    return store.BuiltModule.of(
         module.entries,
         recipe=recipe,
         toolchain=module.toolchain,
@@ -115,7 +106,7 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
         front_end=index.front_end,
         packing="solid" if packed else "none",
         patterns=index.patterns,
-        launch=tuple(map(LaunchRule.from_json, index.launch)),
+        launch=tuple(map(store.LaunchRule.from_json, index.launch)),
         where=index.module,
         family=index.family,
         axes=index.axes,
@@ -124,8 +115,8 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> BuiltModule:
     )
 
 
-def _contents(store: Path) -> dict[str, bytes]:
-    return {path.relative_to(store).as_posix(): path.read_bytes() for path in store.rglob("*") if path.is_file()}
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _comparison_command(subject: Subject) -> str:
@@ -193,11 +184,11 @@ def _no_compiler(error: ToolchainError) -> Problem:
     return Problem(f"the sources cannot be compiled again: {error.message}", error.fix)
 
 
-def _plan(subject: Subject, index: ModuleIndex) -> list[_Recompile] | Problem:
+def _plan(subject: Subject, index: store.ModuleIndex) -> list[_Recompile] | Problem:
     images = [image for image in subject.module_images(index.module) if image.data is not None]
-    recipe = recipe_of(index, index.names)
+    recipe = store.recipe_of(index, index.names)
     try:
-        sources = read_shipped(subject.reader, index, recipe)
+        sources = store.read_shipped(subject.reader, index, recipe)
         jobs, finishing = lay_out_jobs(recipe, sources, [record.arch for record in index.images], index.front_end)
     except ToolchainError as error:
         return _no_compiler(error)._replace(where=index.module)
@@ -212,7 +203,7 @@ def _plan(subject: Subject, index: ModuleIndex) -> list[_Recompile] | Problem:
     ]
 
 
-def _refusal(index: ModuleIndex, plan: list[_Recompile], toolchain: Toolchain) -> Problem | None:
+def _refusal(index: store.ModuleIndex, plan: list[_Recompile], toolchain: Toolchain) -> Problem | None:
     """Return what to install if the toolchain here is not the one that compiled a module."""
     if not plan:
         return None

@@ -6,11 +6,13 @@ import csv
 import io
 import re
 import zipfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels import store
 from hatch_cuda_kernels.arch import ComputeCapability, parse_version
 from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import Problem, StoreError
@@ -18,27 +20,6 @@ from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import options_from
-from hatch_cuda_kernels.store import (
-    DETAILS_FILE,
-    INDEX_FILE,
-    KERNELS_FILE,
-    PROMISES_FILE,
-    STORE_FOLDER,
-    UNREADABLE,
-    ImageRecord,
-    KernelLine,
-    ModuleIndex,
-    Promises,
-    StoreReader,
-    Supports,
-    module_names,
-    read_member,
-    read_promises,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 T = TypeVar("T")
 
@@ -119,7 +100,7 @@ _FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _BUILD: Final = re.compile(r"\d+\.\d+\.\d+(?:\+[0-9a-f]+)?")
 
 
-def _malformed(index: ModuleIndex, folder: str) -> str:
+def _malformed(index: store.ModuleIndex, folder: str) -> str:
     """Return what no build would write in an index, though its fields have the right types; empty for nothing."""
     if index.module != folder:
         return f"it belongs to the module {index.module!r}, not to {folder!r}"
@@ -131,7 +112,7 @@ def _malformed(index: ModuleIndex, folder: str) -> str:
     return next(filter(None, map(_malformed_image, index.images)), "")
 
 
-def _malformed_image(image: ImageRecord) -> str:
+def _malformed_image(image: store.ImageRecord) -> str:
     if not _FILE.fullmatch(image.file):
         return f"{image.file!r} is not a file name"
     if image.arch.virtual == (image.kind == "cubin"):
@@ -158,12 +139,12 @@ def _wheel_record(wheel: Path) -> WheelRecord | None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found = [name for name in names if name.endswith(".dist-info/RECORD") and name.count("/") == 1]
-        listing = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}"))
+        listing = next(name for name in names if name.endswith(f"/{store.STORE_FOLDER}/{store.KERNELS_FILE}"))
         try:
-            text = read_member(archive, found[0]).decode(errors="replace") if found else ""
-        except UNREADABLE:  # another check says so
+            text = store.read_member(archive, found[0]).decode(errors="replace") if found else ""
+        except store.UNREADABLE:  # another check says so
             text = ""
-    return WheelRecord(_rows(text), listing.removesuffix(KERNELS_FILE)) if found else None
+    return WheelRecord(_rows(text), listing.removesuffix(store.KERNELS_FILE)) if found else None
 
 
 def _installed_record(folder: Path) -> WheelRecord | None:
@@ -173,7 +154,7 @@ def _installed_record(folder: Path) -> WheelRecord | None:
         prefix = f"{PurePosixPath(*folder.relative_to(site).parts)}/"
         for path in records:
             text = path.read_text(encoding="utf-8", errors="replace")
-            if f"{prefix}{KERNELS_FILE}," in text:
+            if f"{prefix}{store.KERNELS_FILE}," in text:
                 return WheelRecord(_rows(text), prefix)
         if records:
             break
@@ -194,8 +175,8 @@ REBUILD: Final = "build the wheel again, and change nothing in it afterwards"
 class StoredImage:
     """One image the index lists, with its bytes if they are there and match the digest."""
 
-    index: ModuleIndex
-    record: ImageRecord
+    index: store.ModuleIndex
+    record: store.ImageRecord
     data: bytes | None
     damage: str = ""
     """Why there are no bytes."""
@@ -224,25 +205,25 @@ class StoredImage:
 class Subject:
     """Everything the checks look at."""
 
-    reader: StoreReader
+    reader: store.StoreReader
     wheel: Path | None
     """The wheel file the store was unpacked from."""
     demands: Demands
-    promises: Promises
-    modules: tuple[ModuleIndex, ...]
-    lines: tuple[KernelLine, ...]
+    promises: store.Promises
+    modules: tuple[store.ModuleIndex, ...]
+    lines: tuple[store.KernelLine, ...]
     images: tuple[StoredImage, ...]
     damage: tuple[Problem, ...]
     """Which of the store's own files cannot be read; each problem names its module, if it is a module's."""
 
     @property
-    def supports(self) -> Supports | None:
+    def supports(self) -> store.Supports | None:
         """The devices and driver to prove: those demanded, else those recorded."""
         recorded, demands = self.promises.supports, self.demands
         if recorded is None and not demands.devices:
             return None
         devices = demands.devices or (recorded.devices if recorded else ())
-        return Supports(devices=devices, driver=demands.driver or (recorded.driver if recorded else None))
+        return store.Supports(devices=devices, driver=demands.driver or (recorded.driver if recorded else None))
 
     @cached_property
     def record(self) -> WheelRecord | None:
@@ -259,7 +240,7 @@ class Subject:
         """The modules whose index or details cannot be read."""
         return {damage.where for damage in self.damage if damage.where}
 
-    def module_lines(self, module: str) -> list[KernelLine]:
+    def module_lines(self, module: str) -> list[store.KernelLine]:
         """Return a module's kernels and variables as ``kernels.tsv`` lists them."""
         return self._lines.get(module, [])
 
@@ -268,7 +249,7 @@ class Subject:
         return self._images.get(module, [])
 
     @cached_property
-    def _lines(self) -> dict[str, list[KernelLine]]:
+    def _lines(self) -> dict[str, list[store.KernelLine]]:
         return grouped((line.module, line) for line in self.lines)
 
     @cached_property
@@ -276,7 +257,7 @@ class Subject:
         return grouped((image.index.module, image) for image in self.images)
 
     @cached_property
-    def by_name(self) -> dict[str, ModuleIndex]:
+    def by_name(self) -> dict[str, store.ModuleIndex]:
         """Every module by its name."""
         return {index.module: index for index in self.modules}
 
@@ -289,7 +270,7 @@ class Subject:
         return [_symbol(line) for line in self.module_lines(module) if line.is_variable]
 
 
-def _symbol(line: KernelLine) -> Symbol:
+def _symbol(line: store.KernelLine) -> Symbol:
     return Symbol(line.name, line.lowered, line.params, line.types, line.names)
 
 
@@ -311,16 +292,16 @@ def names_by_key(names: Iterable[str]) -> dict[str, str]:
     return {normalize_name(name): name for name in names}
 
 
-def cuda_release(index: ModuleIndex) -> tuple[int, int]:
+def cuda_release(index: store.ModuleIndex) -> tuple[int, int]:
     """Return the CUDA release that compiled a module."""
     return parse_version(index.toolchain["nvrtc"].rpartition(".")[0])
 
 
-def read_subject(reader: StoreReader, demands: Demands, wheel: Path | None) -> Subject:
+def read_subject(reader: store.StoreReader, demands: Demands, wheel: Path | None) -> Subject:
     """Read a store as far as it can be read."""
     damage: list[Problem] = []
     lines = _lines(reader, damage)
-    modules = tuple(index for name in module_names(reader.folder) if (index := _module(reader, name, damage)))
+    modules = tuple(index for name in store.module_names(reader.folder) if (index := _module(reader, name, damage)))
     return Subject(
         reader=reader,
         wheel=wheel,
@@ -333,42 +314,42 @@ def read_subject(reader: StoreReader, demands: Demands, wheel: Path | None) -> S
     )
 
 
-def _lines(reader: StoreReader, damage: list[Problem]) -> tuple[KernelLine, ...]:
+def _lines(reader: store.StoreReader, damage: list[Problem]) -> tuple[store.KernelLine, ...]:
     try:
         return tuple(reader.lines())
     except StoreError as error:
-        damage.append(Problem(f"{KERNELS_FILE}: {error.message}", REBUILD))
+        damage.append(Problem(f"{store.KERNELS_FILE}: {error.message}", REBUILD))
         return ()
 
 
-def _promises(folder: Path, damage: list[Problem]) -> Promises:
+def _promises(folder: Path, damage: list[Problem]) -> store.Promises:
     try:
-        return read_promises(folder)
+        return store.read_promises(folder)
     except ValueError as error:
-        damage.append(Problem(f"{PROMISES_FILE}: {error}", REBUILD))
-        return Promises()
+        damage.append(Problem(f"{store.PROMISES_FILE}: {error}", REBUILD))
+        return store.Promises()
 
 
-def _module(reader: StoreReader, name: str, damage: list[Problem]) -> ModuleIndex | None:
+def _module(reader: store.StoreReader, name: str, damage: list[Problem]) -> store.ModuleIndex | None:
     """Return a module's index; None, with the damage noted, if it is unreadable or malformed."""
     try:
         index = reader.whole_module(name)
         wrong = _malformed(index, name)
     except StoreError as error:
-        file = INDEX_FILE if Path(error.path).name == INDEX_FILE else DETAILS_FILE
+        file = store.INDEX_FILE if Path(error.path).name == store.INDEX_FILE else store.DETAILS_FILE
         lost = isinstance(error.__cause__, FileNotFoundError)
         damage.append(Problem(f"{file} is missing" if lost else f"{file}: {error.message}", REBUILD, name))
         return None
     except (TypeError, ValueError) as error:  # an option that there is not, or a wrong value of one
         wrong = f"options: {error}"
     if wrong:
-        damage.append(Problem(f"{INDEX_FILE}: {wrong}", REBUILD, name))
+        damage.append(Problem(f"{store.INDEX_FILE}: {wrong}", REBUILD, name))
         return None
     return index
 
 
-def _image(reader: StoreReader, index: ModuleIndex, record: ImageRecord) -> StoredImage:
-    unread = StoreReader(reader.folder)  # a reader remembers the image read last, wherever another says it is
+def _image(reader: store.StoreReader, index: store.ModuleIndex, record: store.ImageRecord) -> StoredImage:
+    unread = store.StoreReader(reader.folder)  # a reader remembers the image read last, wherever another says it is
     try:
         return StoredImage(index, record, unread.read_image(index.module, record))
     except StoreError as error:

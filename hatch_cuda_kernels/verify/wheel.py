@@ -11,33 +11,20 @@ import unicodedata
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from email.parser import BytesParser
 from functools import lru_cache
 from itertools import product
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from hatch_cuda_kernels import store
 from hatch_cuda_kernels.compiler.toolchain import record_digest
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.integrity import check_shape, sha256
-from hatch_cuda_kernels.store import (
-    KERNELS_FILE,
-    SBOM_FILE,
-    STORE_FOLDER,
-    UNREADABLE,
-    Distribution,
-    is_bomb,
-    modules_of,
-    read_member,
-    sbom_text,
-)
 from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.verify.subject import REBUILD, Outcome, Subject, WheelRecord, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 #: What a row of the directory and a local header share, and where it begins in each.
 _FACTS: Final = struct.Struct("<5H3L2H")
@@ -289,7 +276,7 @@ def _name_problems(entry: _MemberFacts) -> Iterator[str]:
 
 def _data_problems(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]:
     """Unpack the data of a member, and yield where it is not what the directory says."""
-    if is_bomb(entry.size, entry.packed):
+    if store.is_bomb(entry.size, entry.packed):
         yield f"it unpacks to {entry.size // max(entry.packed, 1):,} times its size, which PyPI refuses"
         return
     unpacker = zlib.decompressobj(-zlib.MAX_WBITS) if entry.method == _DEFLATED else None
@@ -318,21 +305,25 @@ def check_sbom(subject: Subject) -> Outcome:
     if subject.damage:
         return Outcome.skip("the store cannot be read")
     with zipfile.ZipFile(subject.wheel) as archive:
-        places = [name for name in archive.namelist() if name.endswith(f".dist-info/sboms/{SBOM_FILE}")]
+        places = [name for name in archive.namelist() if name.endswith(f".dist-info/sboms/{store.SBOM_FILE}")]
         if not places:
-            return Outcome.skip(f"the wheel has no {SBOM_FILE}")
+            return Outcome.skip(f"the wheel has no {store.SBOM_FILE}")
         try:
-            text = read_member(archive, places[0])
-        except UNREADABLE:
-            return Outcome.skip(f"{SBOM_FILE} cannot be read")  # the check of the wheel says why
+            text = store.read_member(archive, places[0])
+        except store.UNREADABLE:
+            return Outcome.skip(f"{store.SBOM_FILE} cannot be read")  # the check of the wheel says why
     try:
         found: dict[str, Any] = json.loads(text)
         check_shape(found, _MADE_BY)
         made_by = found["metadata"]["tools"]["components"][0]["version"]
     except (ValueError, IndexError, RecursionError):
-        return Outcome.of(0, "components", [Problem(f"{SBOM_FILE} is not a document that a build writes", REBUILD)])
+        return Outcome.of(
+            0, "components", [Problem(f"{store.SBOM_FILE} is not a document that a build writes", REBUILD)]
+        )
     differences = _sbom_differences(subject, places[0], text, made_by)
-    problems = (Problem(f"{SBOM_FILE} is not of this wheel: it differs in {what}", REBUILD) for what in differences)
+    problems = (
+        Problem(f"{store.SBOM_FILE} is not of this wheel: it differs in {what}", REBUILD) for what in differences
+    )
     return Outcome.of(len(found["components"]), "components", problems)
 
 
@@ -340,7 +331,7 @@ def _sbom_differences(subject: Subject, place: str, text: bytes, made_by: str) -
     """Yield where the document differs from the one that a build by this version of the package writes, if it does."""
     name, _, version = place.partition("/")[0].removesuffix(".dist-info").rpartition("-")
     try:
-        written = sbom_text(subject.reader, Distribution(name.replace("_", "-"), version), made_by=made_by)
+        written = store.sbom_text(subject.reader, store.Distribution(name.replace("_", "-"), version), made_by=made_by)
     except (KeyError, ValueError):
         return  # the check of the index says that no build writes such a toolchain
     if text != written.encode():
@@ -381,12 +372,16 @@ def check_wheel(subject: Subject) -> Outcome:
     with zipfile.ZipFile(subject.wheel) as archive:
         names = archive.namelist()
         tags = [*_tag_problems(subject.wheel.name, archive)]
-    prefix = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")).removesuffix(KERNELS_FILE)
+    prefix = next(name for name in names if name.endswith(f"/{store.STORE_FOLDER}/{store.KERNELS_FILE}")).removesuffix(
+        store.KERNELS_FILE
+    )
     places = (*_name_clashes(names), *_place_problems(names, prefix))
     messages = (*places, *tags, *_archive_problems(subject.wheel))
     problems = [Problem(message, REBUILD) for message in messages]
-    package = prefix.removesuffix(f"/{STORE_FOLDER}/")
-    if not modules_of(package, [_SCHEMES.sub("", name) for name in names]):  # installers put what .data has beside it
+    package = prefix.removesuffix(f"/{store.STORE_FOLDER}/")
+    if not store.modules_of(
+        package, [_SCHEMES.sub("", name) for name in names]
+    ):  # installers put what .data has beside it
         message = f"the wheel has no Python module of {package.replace('/', '.')}, only its kernels"
         fix = "change the build's settings so that the wheel ships the package, too"
         problems.append(Problem(message, fix))
@@ -431,8 +426,8 @@ def _tag_problems(file: str, archive: zipfile.ZipFile) -> Iterator[str]:
     if place is None:
         yield "the wheel has no file WHEEL: installers refuse it"
         return
-    with suppress(*UNREADABLE):  # another check says so
-        listed = BytesParser().parsebytes(read_member(archive, place)).get_all("Tag", [])
+    with suppress(*store.UNREADABLE):  # another check says so
+        listed = BytesParser().parsebytes(store.read_member(archive, place)).get_all("Tag", [])
         named = "-".join(parts[-3:])
         if {tag for text in listed for tag in _expand_tags(text.strip())} != {*_expand_tags(named)}:
             tags = f"the tags {', '.join(listed)}" if listed else "no tags"
@@ -457,14 +452,14 @@ def _fold(part: str) -> str:
 
 def _place_problems(names: Sequence[str], prefix: str) -> Iterator[str]:
     yield from (f"{name!r} is not a path inside the wheel" for name in names if not _is_inside(name))
-    stores = [name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")]
+    stores = [name for name in names if name.endswith(f"/{store.STORE_FOLDER}/{store.KERNELS_FILE}")]
     if len(stores) > 1:
         yield f"the wheel has {len(stores)} kernel stores, and a build puts one into it: {', '.join(stores)}"
     for name in names:
-        if name.partition("/")[0].endswith(".data") and f"/{STORE_FOLDER}/" in name:
+        if name.partition("/")[0].endswith(".data") and f"/{store.STORE_FOLDER}/" in name:
             yield f"installers put {name} over the package's own files"
-        elif f"/{STORE_FOLDER}/" in name and not name.startswith(prefix):
-            yield f"{name} is in a folder {STORE_FOLDER} that no build writes"
+        elif f"/{store.STORE_FOLDER}/" in name and not name.startswith(prefix):
+            yield f"{name} is in a folder {store.STORE_FOLDER} that no build writes"
     infos = sorted({first for name in names if (first := name.partition("/")[0]).endswith(".dist-info")})
     if len(infos) > 1:
         yield f"the wheel has {len(infos)} distributions: {', '.join(infos)}"
@@ -497,8 +492,8 @@ def _member_rows(wheel: Path) -> dict[str, tuple[str, str]]:
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if not name.endswith("/") and not _RECORDS.fullmatch(name):
-                with suppress(*UNREADABLE):  # another check says so
-                    members[name] = _row(read_member(archive, name))
+                with suppress(*store.UNREADABLE):  # another check says so
+                    members[name] = _row(store.read_member(archive, name))
     return members
 
 

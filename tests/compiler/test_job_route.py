@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.job import Recipe, Route, choose_route
+from hatch_cuda_kernels.compiler.job import Recipe, choose_finisher
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.options import NvrtcOptions
 
 CUB = ("cub/block/block_reduce.cuh",)
 ROUTES = {
-    "plain": ({}, "per-arch", (), Route("cubin", "nvrtc")),
-    "toolkit headers without constants": ({}, "per-arch", ("cuda_fp16.h", "mma.h"), Route("cubin", "nvrtc")),
-    "fixed-width integers": ({}, "per-arch", ("cuda/std/cstdint",), Route("cubin", "nvrtc")),
-    "CUB": ({}, "per-arch", CUB, Route("ptx", "ptxas")),
-    "libcu++": ({}, "per-arch", ("cuda_fp16.h", "cuda/std/cmath"), Route("ptx", "ptxas")),
-    "cooperative groups": ({}, "per-arch", ("cooperative_groups/reduce.h",), Route("ptx", "ptxas")),
-    "tables": ({}, "per-arch", (), Route("ptx", "ptxas")),
-    "tables and debug": ({"debug": True}, "per-arch", (), Route("cubin", "nvrtc")),
-    "debug": ({"debug": True}, "per-arch", CUB, Route("cubin", "nvrtc")),
-    "shared PTX": ({}, "ptx", (), Route("ptx", "ptxas", shared=True)),
-    "shared PTX with CUB": ({}, "ptx", CUB, Route("ptx", "ptxas", shared=True)),
-    "shared LTO-IR": ({}, "lto", CUB, Route("ltoir", "nvjitlink", shared=True)),
-    "LTO-IR": ({"lto": True}, "per-arch", CUB, Route("ltoir", "nvjitlink")),
-    "LTO-IR of one run": ({"lto": True}, "lto", (), Route("ltoir", "nvjitlink", shared=True)),
+    "plain": ({}, "per-arch", (), "nvrtc"),
+    "toolkit headers without constants": ({}, "per-arch", ("cuda_fp16.h", "mma.h"), "nvrtc"),
+    "fixed-width integers": ({}, "per-arch", ("cuda/std/cstdint",), "nvrtc"),
+    "CUB": ({}, "per-arch", CUB, "ptxas"),
+    "libcu++": ({}, "per-arch", ("cuda_fp16.h", "cuda/std/cmath"), "ptxas"),
+    "cooperative groups": ({}, "per-arch", ("cooperative_groups/reduce.h",), "ptxas"),
+    "tables": ({}, "per-arch", (), "ptxas"),
+    "tables and debug": ({"debug": True}, "per-arch", (), "nvrtc"),
+    "debug": ({"debug": True}, "per-arch", CUB, "nvrtc"),
+    "shared PTX": ({}, "ptx", (), "ptxas"),
+    "shared PTX with CUB": ({}, "ptx", CUB, "ptxas"),
+    "shared LTO-IR": ({}, "lto", CUB, "nvjitlink"),
+    "LTO-IR": ({"lto": True}, "per-arch", CUB, "nvjitlink"),
+    "LTO-IR of one run": ({"lto": True}, "lto", (), "nvjitlink"),
 }
 
 
 @pytest.mark.parametrize("row", ROUTES)
 def test_route(row):
-    """The table of ``choose_route``, row by row."""
+    """The table of ``choose_finisher``, row by row."""
     options, front_end, outside, route = ROUTES[row]
-    found = choose_route(NvrtcOptions(**options), front_end=front_end, outside=outside, tables="tables" in row)
+    found = choose_finisher(NvrtcOptions(**options), front_end=front_end, outside=outside, tables="tables" in row)
     assert found == route
 
 

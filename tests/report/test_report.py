@@ -7,18 +7,24 @@ import pytest
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.report import PackageFacts, Report, add_packed, describe_change
-from hatch_cuda_kernels.report.figures import MEASURES, Change, columns_of, compare, figures_of, percent, short
 from hatch_cuda_kernels.report.package import FileSize
 from hatch_cuda_kernels.report.page import (
+    MEASURES,
     MODULE_ROW,
     ROW,
     ROWS_SHOWN,
+    Change,
     Leaf,
     change_shade,
+    columns_of,
+    compare,
+    figures_of,
     grid_of,
     leaves_of,
     panels_of,
+    percent,
     shade_of,
+    short,
     thresholds,
 )
 

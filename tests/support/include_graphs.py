@@ -23,7 +23,7 @@ from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.options import NvrtcOptions
-from hatch_cuda_kernels.plan import route_of
+from hatch_cuda_kernels.plan import finisher_of
 from hatch_cuda_kernels.pool.executors import Task, compile_task, needed_tools
 from hatch_cuda_kernels.pool.schedule import choose_preambles
 
@@ -123,7 +123,7 @@ def job_of(root, options):
     """Return the job of a project as a build has it."""
     recipe = Recipe(module="m", sources=("k.cu",), options=options)
     sources = read_recipe(recipe, root)
-    finisher = route_of(recipe, "per-arch", sources).finisher
+    finisher = finisher_of(recipe, "per-arch", sources)
     return recipe.compile_job(recipe.units(sources)[0], SmArch.parse("sm_90"), ("cubin", "ptx"), finisher=finisher)
 
 

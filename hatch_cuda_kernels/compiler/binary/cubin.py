@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 _HEADER: Final = struct.Struct("<4sBBxxB7x2HIQQQI6H")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")

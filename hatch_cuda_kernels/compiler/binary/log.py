@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LOCATED: Final = re.compile(r"(.+)\((\d+)\): (catastrophic error|error|warning)(?: #\d+(?:-D)?)?: (.*)")
 _ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)")

@@ -6,12 +6,10 @@ Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from typing import Final
 
 _VERSION: Final = re.compile(r"^\.version\s+(\d+)\.(\d+)\s*\n", re.MULTILINE)
 _TARGET: Final = re.compile(r"^\.target\s+(\w+)[^\n]*\n", re.MULTILINE)

@@ -27,7 +27,7 @@ __getattr__ = lazy(
             "reinstall_option release_requirements toolchain_requirements"
         ),
         "toolchain": (
-            "check_agreement current_toolchain disagreement find_toolchain header_folders installed_headers "
+            "current_toolchain disagreement find_toolchain header_folders installed_headers "
             "known_toolchains load_toolchain "
             "ptxas_version remember_key_part supports_arch Toolchain"
         ),

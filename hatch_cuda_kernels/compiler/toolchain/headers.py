@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -40,8 +41,6 @@ from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked
 from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from hatch_cuda_kernels.cpp import Macro, SourceFile
 
     #: Names of headers, each with the folder of who asks where that is searched first.

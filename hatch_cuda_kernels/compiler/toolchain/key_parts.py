@@ -11,12 +11,12 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _NOTES: Final = Notes("key-part")

@@ -16,11 +16,12 @@ import shutil
 import struct
 import sys
 from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import release_of, version_text
 from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state, is_older
@@ -38,9 +39,6 @@ from hatch_cuda_kernels.errors import ToolchainError, is_absent
 from hatch_cuda_kernels.forks import spawn_if_forked, use_compiler
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.threads import Ahead, keep_sigint_handler
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 #: Folder of a tool below ``nvidia/`` in wheels of CUDA 12; from CUDA 13 on, all are in ``cu13``.
 _CUDA_12_FOLDERS: Final = {

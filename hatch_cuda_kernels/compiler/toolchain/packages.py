@@ -14,13 +14,11 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any, Final, Literal
 
 #: From CUDA 13 on; before, the names end in the CUDA major.
 _DISTRIBUTIONS: Final = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -40,8 +41,6 @@ from hatch_cuda_kernels.errors import Problem, ToolchainError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, OuterHeaders, packaged_standard_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from hatch_cuda_kernels.image import Finisher
 
 _NOTES: Final = Notes("toolchain")
@@ -236,19 +235,6 @@ def _absence(found: Toolchain, opened: Iterable[str]) -> Problem | None:
     ]
     what = f"no headers for {_nvrtc(found)} are installed that have {', '.join(sorted(lacking))}{''.join(others)}"
     return Problem(what, _mend(found, sorted({part for parts in lacking.values() for part in parts})))
-
-
-def check_agreement(
-    found: Toolchain,
-    outside: tuple[str, ...] | None,
-    *,
-    finisher: Finisher,
-    opened: Callable[[], Iterable[str]] = tuple,
-) -> None:
-    """Raise ToolchainError for what ``disagreement`` returns."""
-    problem = disagreement(found, outside, finisher=finisher, opened=opened)
-    if problem is not None:
-        raise ToolchainError(problem.message, problem.fix)
 
 
 def _stated(version: str) -> tuple[int, int] | None:
