@@ -80,7 +80,7 @@ def test_what_was_compiled_is_prebuilt_after_a_promotion(example, capsys, monkey
         f"+{MATRIX.rstrip().replace('256', '256, 512')}",
     ]
     assert (example / "kernels.yaml").read_text() == before
-    subprocess.run(["patch", "--dry-run", "-p1"], input=diff, text=True, check=True, capture_output=True)
+    subprocess.run(["git", "apply", "--check"], input=diff, text=True, check=True, capture_output=True)
 
     assert run(capsys, "--package", example / "example_project", "--apply")[0] == 0
     assert (example / "kernels.yaml").read_text() == before.replace("compute_80]", "compute_80, sm_75]").replace(
