@@ -41,24 +41,27 @@ def ladder(request: Request) -> tuple[Rung, ...]:
     return _TIER_UP if request.tier_up else _COMPATIBLE
 
 
-def prebuilt_cubins(request: Request) -> Iterator[Candidate]:
-    """Rung 1: CUBINs of the store, exact architecture first."""
-    yield from _prebuilt(request, "cubin")
+def _prebuilt(
+    request: Request, *, kind: Kind = "cubin", exact: bool | None = None, trial: bool = False
+) -> Iterator[Candidate]:
+    """Yield the store's images of a kind: all, those ``exact`` for this compute capability, or those that are not."""
+    if not request.listed:
+        return
+    fitting = (record for record in request.module.images if record.kind == kind)
+    records = [record for record in fitting if record.arch.is_trial(request.capability) == trial]
+    for record in sorted(records, key=lambda record: preference(record.arch, request.capability)):
+        if exact is None or exact == (record.arch.capability == request.capability):
+            refusal = (None if trial else record.arch.refusal(request.capability)) or _refusal(request, record)
+            reason = refusal or _acceptance(request, record)
+            yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
 
 
-def exact_cubins(request: Request) -> Iterator[Candidate]:
-    """Rung 1, only images made for exactly this compute capability."""
-    yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability == request.capability)
-
-
-def other_cubins(request: Request) -> Iterator[Candidate]:
-    """Rung 1, only images that ``exact_cubins`` leaves out."""
-    yield from (c for c in _prebuilt(request, "cubin") if c.arch.capability != request.capability)
-
-
-def prebuilt_ptx(request: Request) -> Iterator[Candidate]:
-    """Rung 2: PTX of the store that the driver can assemble."""
-    yield from _prebuilt(request, "ptx")
+#: Rung 1: CUBINs of the store, exact architecture first; then its two parts.
+prebuilt_cubins: Final[Rung] = _prebuilt
+exact_cubins: Final[Rung] = partial(_prebuilt, exact=True)
+other_cubins: Final[Rung] = partial(_prebuilt, exact=False)
+#: Rung 2: PTX of the store that the driver can assemble.
+prebuilt_ptx: Final[Rung] = partial(_prebuilt, kind="ptx")
 
 
 def cached(request: Request) -> Iterator[Candidate]:
@@ -92,25 +95,11 @@ def finished(request: Request) -> Iterator[Candidate]:
     yield from finished_candidates(request)
 
 
-def trials(request: Request) -> Iterator[Candidate]:
-    """Rung 6: CUBINs of the store that are not promised to run on this device, but may."""
-    yield from _prebuilt(request, "cubin", trial=True)
-
-
+#: Rung 6: CUBINs of the store that are not promised to run on this device, but may.
+trials: Final[Rung] = partial(_prebuilt, trial=True)
 _COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, jitted, finished, trials)
 _TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, jitted, finished, trials)
 _EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, finished, trials)
-
-
-def _prebuilt(request: Request, kind: Kind, *, trial: bool = False) -> Iterator[Candidate]:
-    if not request.listed:
-        return
-    fitting = (record for record in request.module.images if record.kind == kind)
-    records = [record for record in fitting if record.arch.is_trial(request.capability) == trial]
-    for record in sorted(records, key=lambda record: preference(record.arch, request.capability)):
-        refusal = (None if trial else record.arch.refusal(request.capability)) or _refusal(request, record)
-        reason = refusal or _acceptance(request, record)
-        yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
 
 
 def _refusal(request: Request, record: ImageRecord) -> str | None:
@@ -228,7 +217,7 @@ def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:
 
 
 def _refused(candidate: Candidate, reason: str, fix: str = "") -> Candidate:
-    return Candidate(candidate.origin, candidate.arch, candidate.kind, accepted=False, reason=reason, fix=fix)
+    return candidate._replace(accepted=False, reason=reason, get=None, fix=fix)
 
 
 def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[str, ...]:

@@ -39,35 +39,6 @@ LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
 _NOTICEABLE: Final = 1.0
 
 
-class Notice:
-    """The log of one request's compile."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._what, self._seconds = "", 0.0
-
-    @contextmanager
-    def compiling(self, arch: SmArch, compiler: str) -> Iterator[None]:
-        """Log the start of the compile in the body, time it, and show progress on a terminal after a second."""
-        self._what = f"{self._request.module.module} ({self._request.kernel.name}) for {arch} with {compiler}"
-        LOGGER.info("compiling %s; %s", self._what, _why(self._request))
-        start = time.perf_counter()
-        nvtx = sys.modules.get("nvtx")  # if the application has imported it
-        name = f"hatch_cuda_kernels: compile {self._request.kernel.name}"
-        with nullcontext() if nvtx is None else nvtx.annotate(name), _progress(f"compiling {self._what}"):
-            yield
-        self._seconds = time.perf_counter() - start
-
-    def compiled(self, arch: SmArch, *, recorded: bool) -> None:
-        """Log the end, once it is known whether the next process has the image, and how to avoid the compile."""
-        level = logging.WARNING if self._seconds > _NOTICEABLE else logging.INFO
-        kept = "recorded for the next process" if recorded else "not recorded, so that each process compiles it again"
-        ship = f"ship {arch}" if self._request.listed else f"list the {_what(self._request)} in kernels.yaml"
-        advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
-        why = _why(self._request)
-        LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", self._what, self._seconds, kept, why, advice)
-
-
 def _why(request: Request) -> str:
     if not request.listed:
         return f"the {_what(request)} is not in the package's kernels.yaml"
@@ -81,13 +52,26 @@ def _what(request: Request) -> str:
     return "instance" if request.unlisted is None else "combination of axes"
 
 
-def get_or_make_image(request: Request, key: str, make: Callable[[Notice], Entry]) -> Image:
-    """Make an image and record it, unless another process does so. The notice says whether it was recorded."""
-    notice = Notice(request)
-    entry, made = open_cache().get_or_make(key, lambda: make(notice))
+def get_or_make_image(request: Request, key: str, arch: SmArch, tool: str, make: Callable[[], Entry]) -> Image:
+    """Make an image and record it, unless another process does so. Log that, and how to avoid it."""
+    what, why = f"{request.module.module} ({request.kernel.name}) for {arch} with {tool}", _why(request)
+
+    def compile_now() -> Entry:
+        LOGGER.info("compiling %s; %s", what, why)
+        nvtx = sys.modules.get("nvtx")  # if the application has imported it
+        name = f"hatch_cuda_kernels: compile {request.kernel.name}"
+        with nullcontext() if nvtx is None else nvtx.annotate(name), _progress(f"compiling {what}"):
+            return make()
+
+    entry, made = open_cache().get_or_make(key, compile_now)
     image = image_of(entry, "jitted" if made else "cached")
     if made:
-        notice.compiled(entry.arch, recorded=image.path is not None)
+        level = logging.WARNING if entry.seconds > _NOTICEABLE else logging.INFO
+        recorded = image.path is not None
+        kept = "recorded for the next process" if recorded else "not recorded, so that each process compiles it again"
+        ship = f"ship {arch}" if request.listed else f"list the {_what(request)} in kernels.yaml"
+        advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
+        LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", what, entry.seconds, kept, why, advice)
     return image
 
 
@@ -131,7 +115,8 @@ def jit_candidates(request: Request) -> Iterator[Candidate]:
         return
     key, nvrtc = found
     reason = f"compiled from {', '.join(request.module.sources)} by NVRTC {nvrtc}"
-    yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=partial(_jit, request, key))
+    get = partial(_jit, request, key, nvrtc)
+    yield Candidate("jitted", request.arch, "cubin", accepted=True, reason=reason, get=get)
 
 
 def _key_and_nvrtc(request: Request) -> tuple[str, str] | str | Problem:
@@ -164,18 +149,19 @@ def _older(request: Request, toolchain: Toolchain) -> str:
     return f", older than the build's {built}" if built and toolchain.release < release_of(built) else ""
 
 
-def _jit(request: Request, key: str) -> Image:
-    return request.compiled.pop(key, None) or get_or_make_image(request, key, partial(_compile, request))
+def _jit(request: Request, key: str, nvrtc: str) -> Image:
+    known = request.compiled.pop(key, None)
+    return known or get_or_make_image(request, key, request.arch, f"NVRTC {nvrtc}", partial(_compile, request))
 
 
 def jit_ahead(request: Request) -> None:
     """Compile for this request now, if that is possible; it keeps the image."""
     found = _key_and_nvrtc(request)
     if not isinstance(found, str | Problem):
-        request.compiled[found[0]] = _jit(request, found[0])
+        request.compiled[found[0]] = _jit(request, *found)
 
 
-def _compile(request: Request, notice: Notice) -> Entry:
+def _compile(request: Request) -> Entry:
     from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain  # only in the one that compiles
 
     ask_ahead()
@@ -188,25 +174,24 @@ def _compile(request: Request, notice: Notice) -> Entry:
     used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
     job = keyed if used is toolchain else source.job(request.arch, request.instance, as_here=True)
     job.check(toolchain)  # NVRTC is loaded by now: another one may have been in the process
-    with notice.compiling(job.arch, f"NVRTC {toolchain.nvrtc}"):
-        while True:
-            try:
-                compiled = replace(run_job(job), toolchain=keyed.toolchain(used))
-                break
-            except CompileError as error:
-                further = source.job_after(error, request.arch, request.instance)
-                if further is None:
-                    if older := _older(request, toolchain):
-                        from hatch_cuda_kernels.compiler.toolchain import pip_install, toolchain_requirements
+    while True:
+        try:
+            compiled = replace(run_job(job), toolchain=keyed.toolchain(used))
+            break
+        except CompileError as error:
+            further = source.job_after(error, request.arch, request.instance)
+            if further is None:
+                if older := _older(request, toolchain):
+                    from hatch_cuda_kernels.compiler.toolchain import pip_install, toolchain_requirements
 
-                        built = request.module.toolchain
-                        parts = toolchain_requirements(built["nvrtc"], headers=built.get("headers", ""))
-                        error.add_note(f"NVRTC is {toolchain.nvrtc}{older}\n  to fix: {pip_install(*parts)}")
-                    raise
-                job = further
-        entry = entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
-        index = request.module
-        return entry if request.unlisted is None else entry._replace(family=index.family, axes=index.axes)
+                    built = request.module.toolchain
+                    parts = toolchain_requirements(built["nvrtc"], headers=built.get("headers", ""))
+                    error.add_note(f"NVRTC is {toolchain.nvrtc}{older}\n  to fix: {pip_install(*parts)}")
+                raise
+            job = further
+    entry = entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
+    index = request.module
+    return entry if request.unlisted is None else entry._replace(family=index.family, axes=index.axes)
 
 
 _FINISHERS: Final[dict[Kind, tuple[Finisher, ...]]] = {"ptx": ("ptxas", "nvjitlink"), "ltoir": ("nvjitlink",)}
@@ -241,7 +226,8 @@ class _Finish(NamedTuple):
         else:
             for tool in _tools(self.record):
                 made = f"{self.record.arch} {self.record.kind} finished by {tool.name}{self._slower(tool.finisher)}"
-                get = partial(get_or_make_image, self.request, self._key(tool.finisher), partial(self._entry, tool))
+                key, make = self._key(tool.finisher), partial(self._entry, tool)
+                get = partial(get_or_make_image, self.request, key, self.arch, tool.name, make)
                 yield Candidate("jitted", self.arch, "cubin", tool.refusal is None, tool.refusal or made, get)
 
     def _recorded(self) -> Candidate | None:
@@ -266,10 +252,9 @@ class _Finish(NamedTuple):
     def _key(self, finisher: Finisher) -> str:
         return self.request.source.finished_key(self.record, self.arch, finisher)
 
-    def _entry(self, tool: _Tool, notice: Notice) -> Entry:
+    def _entry(self, tool: _Tool) -> Entry:
         start = time.perf_counter()
-        with notice.compiling(self.arch, tool.name):
-            done = self._run(tool)
+        done = self._run(tool)
         return Entry(
             key=self._key(tool.finisher),
             module=self.request.module.module,

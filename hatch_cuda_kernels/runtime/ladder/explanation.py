@@ -62,7 +62,7 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
 
     ``take`` asks the driver about each accepted image, by raising ImageRefusedError, until it takes one.
     """
-    considered = tuple(_candidates(request) if take is None else _settled(request, take))
+    considered = tuple(_considered(request, take))
     chosen = next((candidate for candidate in considered if candidate.accepted), None)
     fixes = suggest_fixes(request, considered) if chosen is None else ()
     kernel = request.kernel
@@ -81,15 +81,11 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
     return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)
 
 
-def _candidates(request: Request) -> Iterator[Candidate]:
-    for rung in ladder(request):
-        yield from rung(request)
-
-
-def _settled(request: Request, take: Callable[[Image], object]) -> Iterator[Candidate]:
+def _considered(request: Request, take: Callable[[Image], object] | None) -> Iterator[Candidate]:
     taken = False
-    for candidate in _candidates(request):
-        asks = candidate.accepted and not taken and candidate.origin != "jitted"
-        settled = attempt(candidate, take).candidate if asks else candidate
-        taken = taken or settled.accepted
-        yield settled
+    for rung in ladder(request):
+        for candidate in rung(request):
+            is_open = candidate.accepted and not taken and candidate.origin != "jitted"
+            settled = attempt(candidate, take).candidate if take is not None and is_open else candidate
+            taken = taken or settled.accepted
+            yield settled
