@@ -45,6 +45,7 @@ def package_folders(name: str) -> tuple[Path, ...]:
         raise InputError(f"{first!r} is Python's own module; name a package that is installed")
     places = [Path(place, *rest).absolute() for place in _places(first)]
     found = tuple(place for place in places if place.is_dir())
+    found = next(((place,) for place in found if (place / "__init__.py").is_file()), found)
     if archive := next((place for place in places if _in_archive(place)), None) if not found else None:
         raise InputError(f"{name!r} is in the archive {archive}; install it, so that its files are in folders")
     return found
@@ -108,13 +109,21 @@ class PackageRecord(NamedTuple):
 
 
 def package_records(files: Mapping[str, str]) -> tuple[PackageRecord, ...]:
-    """Return what brought those of some files, each with its sha256, that are in packages; sorted."""
+    """Return what brought those of some files, each with its sha256, that are in packages; sorted.
+
+    Raises InputError for headers of one distribution that are of two installs: the parts of a namespace are one folder.
+    """
     found: dict[tuple[str, str], PackageRecord] = {}
+    sites: dict[tuple[str, str], str] = {}
     for path, digest in files.items():
         if package := package_of(path):
-            one = _record(package.removeprefix(MARK), path.partition("/")[2], digest)
-            known = found.setdefault((one.package, one.distribution), one)
-            found[one.package, one.distribution] = known._replace(altered=known.altered or one.altered)
+            one, site = _record(package.removeprefix(MARK), path.partition("/")[2], digest)
+            key = one.package, one.distribution
+            known = found.setdefault(key, one)
+            if one.distribution and sites.setdefault(key, site) != site:
+                places = f"{known.version} in {sites[key]} and {one.version} in {site}"
+                raise InputError(f"headers of {one.package} are of {one.distribution} {places}; uninstall one of them")
+            found[key] = known._replace(altered=known.altered or one.altered)
     return tuple(sorted(found.values()))
 
 
@@ -135,18 +144,22 @@ class _PackageOwner(NamedTuple):
     files: Mapping[str, str]
 
 
-def _record(package: str, path: str, digest: str) -> PackageRecord:
-    """Return the record of one file: of the distribution that lists it with its digest, or else by its path."""
+def _record(package: str, path: str, digest: str) -> tuple[PackageRecord, str]:
+    """Return the record of one file, and where that is installed.
+
+    It is of the distribution that lists the file with its digest, or else by its path.
+    """
     import base64  # as for csv
 
     listed = base64.urlsafe_b64encode(bytes.fromhex(digest)).decode().rstrip("=")
     place = f"{package.replace('.', '/')}/{path}"
     owners = _owners(package)
     as_listed = (one for one in owners if one.files.get(place) == f"sha256={listed}")
-    if owner := next(as_listed, None):
-        return _described(package, owner.found)
-    owner = next((one for one in owners if place in one.files or not one.files), None)
-    return PackageRecord(package, altered=True) if owner is None else _described(package, owner.found, altered=True)
+    listing = next(as_listed, None)
+    owner = listing or next((one for one in owners if place in one.files or not one.files), None)
+    if owner is None:
+        return PackageRecord(package, altered=True), ""
+    return _described(package, owner.found, altered=listing is None), str(owner.found.locate_file(""))
 
 
 def _owners(package: str) -> tuple[_PackageOwner, ...]:
@@ -165,14 +178,27 @@ def _owners_in(package: str, folders: tuple[Path, ...]) -> tuple[_PackageOwner, 
     lead = package.replace(".", "/") + "/"
     sites = dict.fromkeys(str(folder.parents[package.count(".")]) for folder in folders)
     found = [_PackageOwner(one, _listed(one, lead)) for site in sites for one in distributions(path=[site])]
-    listing = sorted((one for one in found if one.files), key=lambda one: str(one.found.metadata["Name"]))
+    listing = sorted((one for one in found if one.files and _name(one.found)), key=lambda one: _name(one.found))
     editable = (one for one in distributions() if any(_is_editable_at(one, folder) for folder in folders))
-    return (*listing, *(_PackageOwner(one, {}) for one in editable))
+    return (*listing, *(_PackageOwner(one, {}) for one in editable if _name(one)))
+
+
+def _read(found: Distribution, name: str) -> str:
+    """Return a file of a distribution's metadata; empty where it is missing or damaged."""
+    try:
+        return found.read_text(name) or ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _name(found: Distribution) -> str:
+    """Return a distribution's name; empty without metadata, as what is left of an uninstalled one has none."""
+    return str(found.metadata["Name"] or "") if _read(found, "METADATA") else ""
 
 
 def _listed(found: Distribution, lead: str) -> dict[str, str]:
     """Return those files of a distribution that begin so, with their digests."""
-    record = found.read_text("RECORD") or ""
+    record = _read(found, "RECORD")
     if lead not in record:
         return {}
     import csv  # few projects include headers of packages
@@ -186,7 +212,7 @@ def _is_editable_at(found: Distribution, folder: Path) -> bool:
     from urllib.request import url2pathname
 
     try:
-        stated = json.loads(found.read_text("direct_url.json") or "{}")
+        stated = json.loads(_read(found, "direct_url.json") or "{}")
         source = urlsplit(stated["url"]) if stated.get("dir_info", {}).get("editable") else None
     except (ValueError, LookupError, AttributeError, TypeError):
         return False
@@ -214,7 +240,7 @@ def _licence_files(found: Distribution) -> Iterator[str]:
     """Yield the files that look like licences, of a distribution that does not state them."""
     import csv  # as above
 
-    rows = csv.reader((found.read_text("RECORD") or "").splitlines())
+    rows = csv.reader(_read(found, "RECORD").splitlines())
     matches = (_LICENCE_FILE.search(row[0]) for row in rows if row)
     return (match[1] for match in matches if match is not None)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, field
 from glob import has_magic
@@ -235,7 +235,7 @@ def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
         if len(node.items) < least:
             raise RefusedError("the list is empty; give at least one item")
         spots = [spot.item(index, item) for index, item in enumerate(node.items)]
-        items = (Item(attempt(kind, found), found) for found in (_unique_spots(spots) if unique else spots))
+        items = _unique_items(kind, spots) if unique else (Item(attempt(kind, one), one) for one in spots)
         return tuple(item for item in items if item.value is not None)
 
     # To JSON Schema, unlike the reader, 8.1 and 8.10 are equal: only strings can be compared there.
@@ -244,16 +244,19 @@ def items_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:
     return Kind(read, {"type": "array", "items": kind.schema} | stated)
 
 
-def _unique_spots(spots: list[Spot]) -> list[Spot]:
+def _unique_items(kind: Kind, spots: list[Spot]) -> Iterator[Item]:
+    """Yield items, each once: as written, and as read, because a path can be written in several ways."""
     first: dict[str, int] = {}
-    kept = []
     for index, spot in enumerate(spots):
         written = spot.node.text if isinstance(spot.node, Scalar) else None
-        if written is not None and first.setdefault(written, index) != index:
-            spot.report(f"{shorten(written)} is listed twice (first as [{first[written]}])")
+        value = None if written in first else attempt(kind, spot)
+        names = [name for name in (written, value) if isinstance(name, str)]
+        known = next((name for name in names if name in first), None)
+        if known is None:
+            yield Item(value, spot)
         else:
-            kept.append(spot)
-    return kept
+            spot.report(f"{shorten(known)} is listed twice (first as [{first[known]}])")
+        first |= {name: index for name in names if name not in first}
 
 
 def list_of(kind: Kind, *, least: int = 0, unique: bool = True) -> Kind:

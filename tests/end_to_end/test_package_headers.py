@@ -18,7 +18,7 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, pip_install
-from hatch_cuda_kernels.errors import ManifestError
+from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.includes.installed import _owners_in
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import describe_plan, make_plan, missing_headers, read_sources
@@ -283,6 +283,34 @@ def test_each_part_of_a_namespace_has_its_distribution(tmp_path, make_project, m
     root = make_project(manifest, **{"scale.cu": SOURCE})
     [planned] = make_plan(load_manifest(root / "kernels.yaml"))
     assert [*map(str, planned.packages)] == ["ns (ns-toy 1)", "ns.other (ns-other 2)"]
+
+
+def test_two_installs_of_a_package_are_not_mixed(tmp_path, make_project, monkeypatch):
+    """Of a package in a namespace the first counts, as for imports; of a folder in a namespace both are named."""
+    header = "ns/toy/inc/toy/factor.cuh"
+    new = install(tmp_path / "new", "toy", "2", {"ns/toy/__init__.py": "", header: FACTOR})
+    old = install(tmp_path / "old", "toy", "1", {header: FACTOR, "ns/toy/inc/toy/detail/value.h": "#define VALUE 1\n"})
+    for folder in (old, new):
+        monkeypatch.syspath_prepend(folder)
+    root = make_project(
+        MANIFEST.replace("PACKAGE, folder: core/include", "ns.toy, folder: inc"), **{"scale.cu": SOURCE}
+    )
+    [planned] = make_plan(load_manifest(root / "kernels.yaml"))
+    assert [*planned.sources.files] == ["@ns.toy/inc/toy/factor.cuh", "scale.cu"]
+    make_project(MANIFEST.replace("PACKAGE, folder: core/include", "ns, folder: toy/inc"))
+    with pytest.raises(InputError, match=f"are of toy 1 in {old} and 2 in {new}; uninstall one of them"):
+        describe_plan(make_plan(load_manifest(root / "kernels.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("METADATA", None), ("METADATA", b"Name: \xff"), ("RECORD", b"toy/\xff,,\n")]
+)
+def test_damaged_metadata_tells_nothing(site, project, name, data):
+    """As an interrupted uninstall leaves it, and an encoding that metadata may not have."""
+    path = site / "toy_cuda13x-1.2.dist-info" / name
+    path.unlink() if data is None else path.write_bytes(data)
+    [planned] = make_plan(load_manifest(project / "kernels.yaml"))
+    assert [*map(str, planned.packages)] == ["toy (of no distribution that is known)"]
 
 
 def test_of_two_distributions_the_one_whose_file_it_is_is_named(site, project):

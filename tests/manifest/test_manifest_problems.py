@@ -98,6 +98,11 @@ TOP_LEVEL = {
         "2:52: options.include[5]: there is no folder 'kernels/saxpy.cu'",
         "2:70: options.include[6]: expected the path of a folder, found the string ''",
     ],
+    "options: {include: [include, ./include/, include], pre_include: [a.h, ./a.h]}": [
+        "2:30: options.include[1]: 'include' is listed twice (first as [0])",
+        "2:42: options.include[2]: 'include' is listed twice (first as [0])",
+        "2:71: options.pre_include[1]: 'a.h' is listed twice (first as [0])",
+    ],
     "options: {pre_include: [/a.h, a/../../b, cuda_fp16.h]}": [
         "2:25: options.pre_include[0]: '/a.h' is absolute; write it relative to the manifest's folder",
         "2:31: options.pre_include[1]: 'a/../../b' leaves the project; keep the file inside the manifest's folder",
