@@ -39,7 +39,7 @@ BUILD = (
         "promote.py": "adds to a manifest what was compiled at run time",
         "verify": "checks a store against its own records and promises",
     },
-    {"report": "shows what a store holds and what it costs"},
+    {"report": "shows what a store holds and what it costs, and judges what a release changes"},
     {
         "plugin": "builds for Hatch",
         "scaffold": "sets a project up for a build",

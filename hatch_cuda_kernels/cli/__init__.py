@@ -35,7 +35,7 @@ __all__ = ["main", "make_parser"]
 _GROUPS = {
     "begin": ("init", "port", "vendor"),
     "build": ("check", "build"),
-    "look into a wheel": ("inspect", "explain", "verify", "report"),
+    "look into a wheel": ("inspect", "explain", "verify", "report", "compare"),
     "what was compiled at run time": ("cache", "promote"),
     "this machine": ("doctor", "schema", "completion"),
 }

@@ -73,19 +73,9 @@ def _write(report: Report, path: Path) -> None:
 
 def _verdict(report: Report) -> str:
     """Return the regressions, one on each line."""
-    from hatch_cuda_kernels.report import describe_change
-
     if report.comparison is None:
         return ""
-    found = report.comparison.regressions
-    lines = [
-        f"  {describe_change(change)}: "
-        + (f"{change.measure} {change.old:,} -> {change.new:,}" if change.measure else change.state)
-        for change in found
-    ]
-    return "\n".join(
-        [
-            f"\n{count_text(len(found), 'regression')} among {count_text(len(report.comparison.changes), 'change')}",
-            *lines,
-        ]
-    )
+    found, verdict = report.comparison.regressions, report.comparison.verdict
+    counts = f"{count_text(len(found), 'regression')} among {count_text(len(report.comparison.changes), 'change')}"
+    lines = (f"  {change.rule.title}: {change.where}: {' -> '.join(filter(None, change.values()))}" for change in found)
+    return "\n".join([f"\n{counts}, verdict {verdict}", *(line.removesuffix(": ") for line in lines)])

@@ -130,12 +130,12 @@ class Declared(NamedTuple):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Declared:
         """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
+        kernels = (DeclaredKernel(*(one[name] for name in DeclaredKernel._fields)) for one in data["kernels"])
         return cls(
             tuple(
-                DeclaredKernel(**{**one, "parameters": tuple(DeclaredParameter(*pair) for pair in one["parameters"])})
-                for one in data["kernels"]
+                one._replace(parameters=tuple(DeclaredParameter(*pair) for pair in one.parameters)) for one in kernels
             ),
-            tuple(DeclaredVariable(**one) for one in data["variables"]),
+            tuple(DeclaredVariable(*(one[name] for name in DeclaredVariable._fields)) for one in data["variables"]),
         )
 
 

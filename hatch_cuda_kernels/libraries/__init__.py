@@ -5,7 +5,6 @@ from hatch_cuda_kernels.doors import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.libraries.compilers import *
-    from hatch_cuda_kernels.libraries.dispatch import *
     from hatch_cuda_kernels.libraries.table import *
 
 #: The tables are asked where no C++ is read.
@@ -13,13 +12,12 @@ __getattr__ = lazy(
     __name__,
     {
         "compilers": "header_probes macros_of_cccl macros_of_nvrtc may_be_defined nvcc_macros shared_macros",
-        "dispatch": "as_declared dispatched",
         "table": (
-            "begins_as boost_header defines_constants entry has_toolkit_prefix header_of header_of_use headers_in "
-            "hides_mark is_cccl_header is_host_call is_host_header is_library_header is_toolkit_macro is_torch_name "
-            "namespaces opened_namespaces own_functions package_distribution package_with renamed_functions "
-            "stand_in_headers standard_headers std_templates telling_words torch_headers torch_names torch_paths "
-            "words_in"
+            "as_declared begins_as boost_header defines_constants dispatched entry has_toolkit_prefix header_of "
+            "header_of_use headers_in hides_mark is_cccl_header is_host_call is_host_header is_library_header "
+            "is_toolkit_macro is_torch_name namespaces opened_namespaces own_functions package_distribution "
+            "package_with renamed_functions stand_in_headers standard_headers std_templates telling_words "
+            "torch_headers torch_names torch_paths words_in"
         ),
     },
 )

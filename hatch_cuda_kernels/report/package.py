@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.compiler.binary import read_cubin
+from hatch_cuda_kernels.compiler.binary import Cubin, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.store import PROMISES_FILE, STORE_FOLDER, Promises, list_contents, read_promises
+from hatch_cuda_kernels.store import KERNELS_FILE, PROMISES_FILE, STORE_FOLDER, Promises, list_contents, read_promises
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.store import StoreReader
+    from hatch_cuda_kernels.store import KernelLine, ModuleDetails, ModuleFamily, ModuleIndex, StoreReader
 
 
 class FileSize(NamedTuple):
@@ -136,6 +137,20 @@ class PackageFacts:
     """How long the compile took that produced an image."""
     seconds_from: str = ""
     """Where the compile times are from; empty if there are none."""
+    import_name: str = ""
+    """The package that has the store, with slashes; empty if unknown."""
+    requires: str | None = None
+    """The versions of this package that the metadata require; empty for none, None if there are no metadata."""
+    modules: tuple[ModuleIndex, ...] = ()
+    lines: tuple[KernelLine, ...] = ()
+    families: tuple[tuple[str, ModuleFamily], ...] = ()
+    """What is said of each entry with axes in its name, behind what its modules are called."""
+    without_sources: frozenset[str] = frozenset()
+    """The modules of which not all sources are there."""
+    block_limits: Mapping[ImageId, Mapping[str, int]] = field(default_factory=dict)
+    """Most threads of a block, as the source states them, of each kernel by lowered name; CUBIN only."""
+    variables: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Bytes of each variable, by its module and its lowered name."""
 
     @property
     def is_wheel(self) -> bool:
@@ -153,21 +168,30 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
     files = file_sizes(label, reader.folder)
     add_packed(data, files)
     wheel = Path(label) if label.endswith(".whl") else None
-    name, version = _wheel_name(wheel) if wheel else _installed_name(label)
+    origin = _wheel_origin(wheel) if wheel else _installed_origin(label)
     source = "the timings given"
     if timings is None:
         timings, source = _cached_timings(data), "the disk cache of the machine that wrote this page"
+    indexes = reader.modules()
+    lines = tuple(reader.lines())
+    details = {index.module: reader.details(index.module) for index in indexes}
+    held = dict(_read_images(reader, {(line.module, line.key): line.lowered for line in lines}, details))
     return PackageFacts(
         label=wheel.name if wheel else label,
-        name=name,
-        version=version,
         bytes=total_size(label, files),
         files=files,
         contents=data,
         promises=_promises(reader.folder),
-        code=_code(reader),
+        code={key: image.code for key, image in held.items() if image.code},
         seconds=timings,
         seconds_from=source if timings else "",
+        modules=tuple(indexes),
+        lines=lines,
+        families=tuple((index.family, found) for index in indexes if (found := details[index.module].family)),
+        without_sources=frozenset(index.module for index in indexes if not _has_sources(reader, index)),
+        block_limits={key: image.block_limits for key, image in held.items()},
+        variables={(key.module, name): size for key, image in held.items() for name, size in image.variables.items()},
+        **origin._asdict(),
     )
 
 
@@ -189,22 +213,40 @@ def _promises(store: Path) -> Promises:
         raise StoreError(str(store / PROMISES_FILE), str(error)) from error
 
 
-def _code(reader: StoreReader) -> dict[ImageId, Mapping[str, int]]:
-    """Return the bytes of each kernel's instructions. Images that cannot be read are left to the verify command."""
-    found: dict[ImageId, Mapping[str, int]] = {}
-    listed = {(line.module, line.key): line.lowered for line in reader.lines()}
+class _HeldImage(NamedTuple):
+    """What an image says of itself, by the lowered names of ``kernels.tsv``."""
+
+    code: dict[str, int]
+    block_limits: dict[str, int]
+    variables: dict[str, int]
+
+
+def _read_images(
+    reader: StoreReader, listed: Mapping[tuple[str, str], str], details: Mapping[str, ModuleDetails]
+) -> Iterator[tuple[ImageId, _HeldImage]]:
+    """Yield what each image holds. Images that cannot be read are left to the verify command."""
     for index in reader.modules():
-        renamed = reader.details(index.module).lowered
         for record in index.images:
-            if record.kind == "cubin":
-                try:
-                    cubin = read_cubin(reader.read_image(index.module, record))
-                except ValueError:
-                    continue
-                key = ImageId(index.module, record.arch, record.kind)
-                back = {own: listed[index.module, name] for name, own in renamed.get(record.file, {}).items()}
-                found[key] = {back.get(lowered, lowered): kernel.code for lowered, kernel in cubin.kernels.items()}
-    return found
+            if record.kind == "ltoir":
+                continue
+            data = reader.read_image(index.module, record)
+            try:
+                found = read_cubin(data) if record.kind == "cubin" else read_ptx(data.decode())
+            except ValueError:
+                continue
+            own = details[index.module].lowered.get(record.file, {})
+            back = {name: listed[index.module, key] for key, name in own.items()}
+            kernels = found.kernels if isinstance(found, Cubin) else {}
+            limits = {name: kernel.max_threads for name, kernel in kernels.items() if kernel.max_threads is not None}
+            held = ({name: kernel.code for name, kernel in kernels.items()}, limits, found.variables)
+            named = ({back.get(name, name): value for name, value in values.items()} for values in held)
+            yield ImageId(index.module, record.arch, record.kind), _HeldImage(*named)
+
+
+def _has_sources(reader: StoreReader, index: ModuleIndex) -> bool:
+    """Return whether every file that the index lists is there."""
+    root = reader.source_root(index.module)
+    return all((root / name).is_file() for name in index.files)
 
 
 def _cached_timings(data: Mapping[str, Any]) -> Timings:
@@ -215,15 +257,42 @@ def _cached_timings(data: Mapping[str, Any]) -> Timings:
     return {key: seconds[image["sha256"]] for key, image in _listed_images(data) if image["sha256"] in seconds}
 
 
-def _wheel_name(wheel: Path) -> tuple[str, str]:
+class _PackageOrigin(NamedTuple):
+    """Where a store is from, as far as that is known; the fields are those of PackageFacts."""
+
+    name: str = ""
+    version: str = ""
+    import_name: str = ""
+    requires: str | None = None
+
+
+def _wheel_origin(wheel: Path) -> _PackageOrigin:
     with zipfile.ZipFile(wheel) as archive:
-        found = next((name for name in archive.namelist() if name.endswith(".dist-info/METADATA")), None)
+        names = archive.namelist()
+        found = next((name for name in names if name.endswith(".dist-info/METADATA")), None)
         metadata = BytesParser().parsebytes(archive.read(found) if found else b"")
-    return str(metadata.get("Name", "")), str(metadata.get("Version", ""))
+    store = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}"))
+    required = _required(metadata.get_all("Requires-Dist", ())) if found else None
+    name, version = (str(metadata.get(key, "")) for key in ("Name", "Version"))
+    return _PackageOrigin(name, version, store.partition(f"/{STORE_FOLDER}/")[0], required)
 
 
-def _installed_name(package: str) -> tuple[str, str]:
-    from importlib.metadata import packages_distributions, version  # reads every installed package
+def _installed_origin(package: str) -> _PackageOrigin:
+    if Path(package).exists():  # a folder here comes before what is installed
+        return _PackageOrigin()
+    from importlib.metadata import packages_distributions, requires, version  # reads every installed package
 
-    names = packages_distributions().get(package, ())
-    return (names[0], version(names[0])) if names else ("", "")
+    names = packages_distributions().get(package.partition(".")[0], ())
+    if not names:
+        return _PackageOrigin()
+    return _PackageOrigin(names[0], version(names[0]), package.replace(".", "/"), _required(requires(names[0]) or ()))
+
+
+def _required(requirements: Iterable[str]) -> str:
+    """Return which versions of this package are required, extras aside; empty if it is not required."""
+    pattern = r"hatch[-_.]+cuda[-_.]+kernels\b(?![-_.])\s*(?:\[[^]]*\])?\s*([^;]*)(;.*)?"
+    for text in requirements:
+        found = re.fullmatch(pattern, text, re.IGNORECASE)
+        if found and "extra" not in (found[2] or ""):
+            return found[1].strip("() ") or "any version"
+    return ""

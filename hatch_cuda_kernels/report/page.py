@@ -1,25 +1,37 @@
-"""The report as one HTML page: figures by kernel and architecture, differences to an earlier release, and pictures."""
+"""The report as one HTML page: its heat maps, its tree map, and the tables below them."""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from importlib.resources import files
 from itertools import groupby
 from math import exp, log
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import __version__
-from hatch_cuda_kernels.arch import SmArch, version_text
+from hatch_cuda_kernels.arch import version_text
 from hatch_cuda_kernels.includes import PackageRecord
 from hatch_cuda_kernels.names import values_text
-from hatch_cuda_kernels.report.package import FileSize, PackageFacts, image_id, image_shares
+from hatch_cuda_kernels.report.figures import (
+    ABOUT_THE_SAME,
+    MEASURES,
+    Cell,
+    Column,
+    Measure,
+    Step,
+    asset,
+    columns_of,
+    figures_of,
+    percent,
+    short,
+)
+from hatch_cuda_kernels.report.package import FileSize, PackageFacts, image_shares
+from hatch_cuda_kernels.report.verdict import KINDS, Comparison, compare
 from hatch_cuda_kernels.store import (
     DETAILS_FILE,
     DIGESTS_FILE,
@@ -33,289 +45,6 @@ from hatch_cuda_kernels.store import (
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store import Promises
-
-
-_KIB: Final = 1024
-#: Relative; below it a change is noise.
-ABOUT_THE_SAME: Final = 0.005
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    """Which increase is a regression: at least ``absolute``, and more than ``relative`` of the old value."""
-
-    absolute: int
-    relative: float = 0.0
-
-    def passed(self, old: float, new: float) -> bool:
-        """Return whether the step from old to new is a regression."""
-        return new - old >= self.absolute and new - old > self.relative * old
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One figure of a kernel on an architecture, or of the image that holds it."""
-
-    name: str
-    title: str
-    unit: str
-    per: Literal["kernel", "image"]
-    about: str
-    limit: _Limit | None = None
-    """None if no increase is a regression."""
-    rule: str = ""
-    """The limit in words."""
-
-
-def asset(name: str) -> str:
-    """Return the text of a file of the page."""
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
-
-
-def _measures() -> Iterator[Measure]:
-    for facts in tomllib.loads(asset("measures.toml"))["measure"]:
-        limit = _Limit(**facts["limit"]) if "limit" in facts else None
-        yield Measure(**facts | {"limit": limit})
-
-
-MEASURES: Final = tuple(_measures())
-
-
-def short(measure: Measure, value: float) -> str:
-    """Return a value as short as a chart's cell needs it."""
-    if measure.name == "seconds":
-        return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
-    if not measure.unit.startswith("bytes") or value < _KIB:
-        return f"{value:,.0f}"
-    value, unit = (value / _KIB, "KiB") if value < _KIB**2 else (value / _KIB**2, "MiB")
-    return f"{value:.1f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
-
-
-def percent(old: float, new: float) -> str:
-    """Return a relative change, such as ``+12 %``; a change below half a percent is shown as about the same."""
-    if old == 0:
-        return "was 0" if new else "="
-    change = (new - old) / old
-    if abs(change) < ABOUT_THE_SAME:
-        return "=" if old == new else "≈"
-    return f"{change:+.0%}".replace("%", " %").replace("-", "\N{MINUS SIGN}")
-
-
-_ORDER: Final = ("cubin", "ptx", "ltoir")
-
-
-class Column(NamedTuple):
-    """An architecture and the kind of its image."""
-
-    arch: str
-    kind: str
-
-    def order(self) -> tuple[int, SmArch]:
-        """Return the sort key: CUBINs first, then PTX and LTO-IR, each by ascending architecture."""
-        return _ORDER.index(self.kind), SmArch.parse(self.arch)
-
-    def __str__(self) -> str:
-        return self.arch if self.kind == "cubin" else f"{self.arch} {self.kind.upper()}"
-
-
-class _CellKey(NamedTuple):
-    """What identifies a kernel on an architecture."""
-
-    module: str
-    kernel: str
-    arch: str
-    kind: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One kernel in one image. A figure that is not recorded is None."""
-
-    module: str
-    kernel: str
-    arch: str
-    kind: str
-    bytes: int
-    """Of the whole image."""
-    packed: int | None
-    """How many bytes of the wheel, or on disk, the image takes."""
-    code: int | None
-    seconds: float | None
-    registers: int | None
-    shared: int | None
-    stack: int | None
-    spills: int | None
-    """Bytes of spill stores and loads together."""
-
-    @property
-    def key(self) -> _CellKey:
-        """What identifies the cell."""
-        return _CellKey(self.module, self.kernel, self.arch, self.kind)
-
-    @property
-    def column(self) -> Column:
-        """The column that the cell is in."""
-        return Column(self.arch, self.kind)
-
-    def value(self, measure: str) -> float | None:
-        """Return one of the figures by its name."""
-        found: float | None = getattr(self, measure)
-        return found
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the figures by name."""
-        return asdict(self)
-
-
-def figures_of(package: PackageFacts) -> tuple[Cell, ...]:
-    """Return a cell for each kernel in each image that has it, sorted by module, kernel and column."""
-    cells = [
-        cell
-        for name, module in package.contents["modules"].items()
-        for image in module["images"]
-        for cell in _cells(package, name, module["kernels"], image)
-    ]
-    return tuple(sorted(cells, key=lambda cell: (cell.module, cell.kernel, cell.column.order())))
-
-
-def _cells(package: PackageFacts, module: str, kernels: dict[str, Any], image: dict[str, Any]) -> Iterator[Cell]:
-    key = image_id(module, image)
-    code = package.code.get(key, {})
-    for kernel, symbol in kernels.items():
-        lowered = symbol["lowered"]
-        if lowered in image.get("lacks", ()):
-            continue
-        used = image.get("resources", {}).get(lowered, {})
-        spills = used.get("spill_stores"), used.get("spill_loads")
-        yield Cell(
-            module=module,
-            kernel=kernel,
-            arch=str(key.arch),
-            kind=key.kind,
-            bytes=image["bytes"],
-            packed=image.get("packed"),
-            code=code.get(lowered),
-            seconds=package.seconds.get(key),
-            registers=used.get("registers"),
-            shared=used.get("shared"),
-            stack=used.get("stack"),
-            spills=None if None in spills else sum(spills),
-        )
-
-
-def columns_of(cells: Sequence[Cell]) -> tuple[Column, ...]:
-    """Return every column that has a cell, once, in order."""
-    return tuple(sorted({cell.column for cell in cells}, key=Column.order))
-
-
-#: The whole wheel, or folder.
-_WHEEL_LIMIT: Final = _Limit(1024, 0.10)
-#: Compile times are left out: they vary from run to run, whatever is in the wheel.
-_COMPARED: Final = tuple(measure for measure in MEASURES if measure.limit is not None)
-#: The order of changes: added and removed, the total, then from a kernel's spills to its image's size.
-_RANK: Final = ("", "total", *(measure.name for measure in reversed(_COMPARED)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One difference. A text is empty if the difference concerns several modules, kernels or architectures."""
-
-    state: Literal["added", "removed", "changed"]
-    module: str = ""
-    kernel: str = ""
-    arch: str = ""
-    kind: str = ""
-    measure: str = ""
-    """The figure that changed; ``total`` is the whole wheel's bytes. Empty for what was added or removed."""
-    old: float | None = None
-    new: float | None = None
-    regression: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the change by field name."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Every difference between two wheels."""
-
-    changes: tuple[Change, ...]
-    """Regressions first, then by figure."""
-    old: dict[_CellKey, Cell]
-    """The older figures."""
-
-    @property
-    def regressions(self) -> tuple[Change, ...]:
-        """The changes for the worse."""
-        return tuple(change for change in self.changes if change.regression)
-
-    def of(self, cell: Cell, measure: Measure) -> Change | None:
-        """Return how a cell's figure changed; None if it is new, not recorded on both sides, or the same."""
-        before = self.old.get(cell.key)
-        return None if before is None else _change_of(before, cell, measure)
-
-    def regressed(self, cell: Cell) -> bool:
-        """Return whether any figure of a cell is a regression."""
-        found = (self.of(cell, measure) for measure in MEASURES)
-        return any(change.regression for change in found if change is not None)
-
-
-def compare(old: PackageFacts, new: PackageFacts) -> Comparison:
-    """Return what changed from ``old`` to ``new``."""
-    before, after = figures_of(old), figures_of(new)
-    known = {cell.key: cell for cell in before}
-    changes = [*_sets(before, after), *_figures(known, after)]
-    if old.bytes != new.bytes:
-        worse = _WHEEL_LIMIT.passed(old.bytes, new.bytes)
-        changes.append(Change(state="changed", measure="total", old=old.bytes, new=new.bytes, regression=worse))
-    ranked = sorted(changes, key=lambda change: (not change.regression, _RANK.index(change.measure)))
-    return Comparison(tuple(ranked), known)
-
-
-def _sets(before: Sequence[Cell], after: Sequence[Cell]) -> Iterator[Change]:
-    """Yield the architectures, the kernels, and the kernels of an architecture that only one of two wheels has.
-
-    A kernel of an architecture counts if both wheels have the kernel, and both the architecture.
-    """
-    for cells, others, state in ((before, after, "removed"), (after, before, "added")):
-        keys = {cell.key for cell in others}
-        columns, kernels = {cell.column for cell in others}, {key[:2] for key in keys}
-        found: list[dict[str, str]] = [column._asdict() for column in columns_of(cells) if column not in columns]
-        mine = dict.fromkeys(cell.key[:2] for cell in cells)
-        found += [{"module": module, "kernel": kernel} for module, kernel in mine if (module, kernel) not in kernels]
-        shared = (cell for cell in cells if cell.key[:2] in kernels and cell.column in columns)
-        found += [cell.key._asdict() for cell in shared if cell.key not in keys]
-        yield from (Change(state=state, **names, regression=state == "removed") for names in found)  # type: ignore[arg-type]
-
-
-def _figures(known: dict[_CellKey, Cell], after: Sequence[Cell]) -> Iterator[Change]:
-    seen: set[Change] = set()
-    for cell in after:
-        if cell.key not in known:
-            continue
-        for measure in _COMPARED:
-            change = _change_of(known[cell.key], cell, measure)
-            if change is not None and change not in seen:  # the figure of an image is in the cells of all its kernels
-                seen.add(change)
-                yield change
-
-
-def _change_of(before: Cell, cell: Cell, measure: Measure) -> Change | None:
-    old, new = before.value(measure.name), cell.value(measure.name)
-    if old is None or new is None or old == new:
-        return None
-    return Change(
-        state="changed",
-        module=cell.module,
-        kernel=cell.kernel if measure.per == "kernel" else "",
-        arch=cell.arch,
-        kind=cell.kind,
-        measure=measure.name,
-        old=old,
-        new=new,
-        regression=measure.limit is not None and measure.limit.passed(old, new),
-    )
 
 
 _SHADES: Final = 7
@@ -509,10 +238,10 @@ def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch
     return (*swatches, _REGRESSION) if any(box.flagged for box in boxes) else tuple(swatches)
 
 
-def _value_face(measure: Measure, value: float | None, steps: Sequence[float], change: Change | None) -> _Face:
+def _value_face(measure: Measure, value: float | None, steps: Sequence[float], change: Step | None) -> _Face:
     if value is None:
         return _NO_FIGURE
-    before = "" if change is None or change.old is None else f", {_exact_text(measure, change.old)} before"
+    before = "" if change is None else f", {_exact_text(measure, change.old)} before"
     shade = f"heat-{shade_of(value, steps)}"
     return _Face(shade, short(measure, value), f"{_exact_text(measure, value)}{before}")
 
@@ -578,7 +307,7 @@ def _largest_values(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str,
 
 def _largest_increases(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
     changes = {_subject_of(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
-    steps = {what: (change.old or 0, change.new or 0) for what, change in changes.items()}
+    steps = {what: (change.old, change.new) for what, change in changes.items()}
     risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]
     risen.sort(key=lambda step: step[1] - step[2])
     return tuple((what, f"{short(measure, old)} → {short(measure, new)}") for what, old, new in risen[:_LISTED])
@@ -774,6 +503,7 @@ class Report:
             "seconds_from": package.seconds_from,
             "rows": [cell.to_json() for cell in self.cells],
             "files": [{"path": file.path, "bytes": file.bytes} for file in package.files],
+            "verdict": None if comparison is None else comparison.verdict,
             "changes": None if comparison is None else [change.to_json() for change in comparison.changes],
             "regressions": None if comparison is None else len(comparison.regressions),
         }
@@ -786,7 +516,6 @@ def render_page(report: Report) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["short"] = lambda value, name: short(_BY_NAME[name], value)
-    environment.filters["describe"] = describe_change
     # A long name may break after a bracket, not within a word.
     environment.filters["breakable"] = lambda name: Markup(str(escape(name)).replace("&lt;", "&lt;<wbr>"))  # noqa: S704
     package, cells = report.package, report.cells
@@ -805,6 +534,7 @@ def render_page(report: Report) -> str:
         images=[image for module in package.contents["modules"].values() for image in module["images"]],
         columns=columns_of(cells),
         measures=MEASURES,
+        kinds=[row for row in KINDS.values() if row.regression],
         by_name=_BY_NAME,
         percent=percent,
         nbsp="\N{NO-BREAK SPACE}",
@@ -828,7 +558,7 @@ def _described(name: str, module: dict[str, Any]) -> str:
 
 def _most_regressed(comparison: Comparison | None) -> str:
     """Return the measure to show first."""
-    found = [change.measure for change in comparison.regressions] if comparison is not None else []
+    found = [change.kind.removesuffix("-rose") for change in comparison.regressions] if comparison is not None else []
     ordered = tuple(reversed(_BY_NAME)) if set(found) & _BY_NAME.keys() else tuple(_BY_NAME)
     return max(ordered, key=found.count)
 
@@ -843,11 +573,3 @@ def _promise_lines(promises: Promises) -> Iterator[str]:
         yield f"wheel of at most {promises.max_wheel_size:,} bytes"
     for module, limit in promises.max_spill_bytes.items():
         yield f"{module}: spills of at most {limit:,} bytes per thread"
-
-
-def describe_change(change: Change) -> str:
-    """Return which kernel, module or architecture a change is about, in words."""
-    arch = f"{change.arch} {change.kind.upper()}" if change.kind not in {"", "cubin"} else change.arch
-    if change.kernel:
-        return f"{change.kernel} ({change.module})" + (f", {arch}" if arch else "")
-    return ", ".join(part for part in (change.module, arch) if part) or "all files"

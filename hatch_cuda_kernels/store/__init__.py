@@ -32,7 +32,8 @@ __getattr__ = lazy(
         "launch_rules": "canonical ExpressionError find_rule LaunchRule placeholders_of python_text split_sizes",
         "module": "BuiltModule",
         "promises": (
-            "broken_supports check_built check_wheel Coverage find_gaps find_spills Promises read_promises Supports"
+            "broken_supports check_built check_wheel Coverage driver_refusal find_gaps find_spills Promises "
+            "read_promises Supports"
         ),
         "reader": "find_module find_store StoreReader unpack_whole",
         "source": "ModuleSource read_shipped recipe_of",

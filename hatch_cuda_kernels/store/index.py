@@ -104,7 +104,9 @@ _CUT: Final = {
     "host_headers": [str],
     "unread": str,
     "declared": {
-        "kernels": [{"name": str, "parameters": [[str]], "is_template": bool, "has_c_linkage": bool, "file": str}],
+        "kernels": [
+            {"name": str, "parameters": [each(str, str)], "is_template": bool, "has_c_linkage": bool, "file": str}
+        ],
         "variables": [{"name": str, "is_table": bool, "file": str, "is_managed": bool}],
     },
     "implied": [str],

@@ -162,12 +162,12 @@ def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[Im
     """
     for device in supports.devices:
         fitting = [image for image in images if image.kind != "ltoir" and image.arch.refusal(device) is None]
-        usable = [image for image in fitting if not _refusal(image, supports.driver)]
+        usable = [image for image in fitting if not driver_refusal(image, supports.driver)]
         lacking = [symbol.name for symbol in kernels if all(symbol.lowered in image.lacks for image in usable)]
         if not lacking:
             continue
         refused = [image for image in fitting if image not in usable]
-        too_new = [_refusal(image, supports.driver) for image in refused]
+        too_new = [driver_refusal(image, supports.driver) for image in refused]
         what = f"the kernel {', '.join(map(repr, lacking))} is in no image" if usable else "there is no image"
         why = f" ({'; '.join(too_new)})" if too_new and not usable else ""
         advice = _advice(device, images)
@@ -178,7 +178,8 @@ def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[Im
         yield Problem(f"{what} for the promised device {device}{why}", advice, supports.where.get(device, ""))
 
 
-def _refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
+def driver_refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
+    """Return why a driver for a CUDA release may not load an image; empty if it does, or is not known."""
     if driver is None:
         return ""
     if image.kind == "cubin":

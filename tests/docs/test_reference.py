@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import shutil
 import sys
 import textwrap
 from dataclasses import fields, is_dataclass
@@ -269,7 +270,8 @@ def keys_of(data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", ["init", "check", "build", "inspect", "explain", "verify", "report", "cache", "promote", "doctor"]
+    "command",
+    ["init", "check", "build", "inspect", "explain", "verify", "report", "compare", "cache", "promote", "doctor"],
 )
 def test_cli_reference_names_every_json_field(command, capsys, example_store, make_project, tmp_path, monkeypatch):
     """Every field that a command prints is named where the command is described."""
@@ -282,11 +284,15 @@ def test_cli_reference_names_every_json_field(command, capsys, example_store, ma
         "inspect": [example_store],
         "explain": ["saxpy", "--package", example_store, "--arch", "sm_90"],
         "report": [example_store, "--against", example_store],
+        "compare": [example_store, tmp_path / "store"],
         "verify": [example_store, "--skip", "assembly"],
         "cache": ["info"],
         "promote": [EXAMPLE / "kernels.yaml", "--package", example_store],
         "doctor": [],
     }
+    if command == "compare":
+        shutil.copytree(example_store, tmp_path / "store")
+        (tmp_path / "store" / "promises.json").unlink()
     if command == "promote":
         open_store(example_store).find_image("saxpy", arch="sm_75")
     assert cli.main([command, *map(str, arguments[command]), "--json"]) == 0

@@ -197,7 +197,7 @@ def test_a_regression_is_flagged_everywhere(visit, pages):
     """Verdict, list of changes, heat map and table all show that the newer kernels spill, in words too."""
     page = visit(pages[1])
     assert page.inner_text("#verdict").startswith("▲ ")
-    assert "sum<64> (sums), sm_90\tSpills, bytes per thread\t0\t" in page.inner_text("#changes")
+    assert "sum<64>, sm_90\tspills rose\t0\t" in page.inner_text("#changes")
     shown = page.locator(".heat-scroll .chart:visible")
     assert (shown.get_attribute("data-measure"), shown.get_attribute("data-view")) == ("spills", "change")
     labels = shown.locator("[role=graphics-symbol]").evaluate_all("all => all.map((e) => e.getAttribute('aria-label'))")

@@ -125,6 +125,31 @@ def test_the_damaged_place_is_named(copy, change, place):
         open_store(copy).find_image("saxpy", arch="sm_90", policy="prebuilt")
 
 
+@pytest.mark.parametrize("pair", [["float"], ["float", "x", "y"], "xy"])
+def test_a_damaged_declaration_is_named(copy, pair):
+    """What a source was found to declare is a type and a name for each parameter."""
+    kernel = {"name": "f", "parameters": [pair], "is_template": False, "has_c_linkage": True, "file": "a.cu"}
+    declared = {"kernels": [kernel], "variables": []}
+    cut = {"edits": [], "default_device": False, "variables": [], "loses_constants": False, "host_headers": [],
+           "unread": "", "declared": declared, "implied": []}  # fmt: skip
+    edit(copy / "saxpy" / "details.json", lambda details: details.update(cuts=[cut]))
+    place = r"cuts\[0\]\.declared\.kernels\[0\]\.parameters\[0\] is missing or damaged"
+    with pytest.raises(StoreError, match=rf"saxpy/details\.json: cannot read the index: {place}"):
+        open_store(copy).contents()
+
+
+def test_what_a_newer_version_adds_to_a_declaration_is_not_looked_at(copy):
+    """Other members than those that are known change nothing."""
+    before = open_store(copy).contents()
+
+    def add(details):
+        for one in details["cuts"][0]["declared"]["kernels"]:
+            one["more"] = 1
+
+    edit(copy / "saxpy" / "details.json", add)
+    assert open_store(copy).contents() == before
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, '{"schema": 1', "\x00", "[]", "null"])
 def test_an_index_that_is_no_json_object_is_named(copy, text):
     """Neither depth nor length of what is there instead matters."""
