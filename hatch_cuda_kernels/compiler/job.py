@@ -174,9 +174,8 @@ class CompileJob:
     @property
     def managed(self) -> dict[str, str]:
         """The lowered names of ``__managed__`` variables, as ``&name``: NVRTC takes no name expression of one."""
-        declared = {one.name for one in self.program.declared.variables if one.is_managed}
-        bases = {name: base_name(name) for name in self.globals} if declared else {}
-        return {f"&{name}": lowered_variable(base) for name, base in bases.items() if base in declared}
+        found = {name: self.program.declared.managed_variable(base_name(name)) for name in self.globals}
+        return {f"&{name}": lowered_variable(full) for name, full in found.items() if full}
 
     def image_arch(self, kind: Kind) -> SmArch:
         """Return the architecture an image of this kind has: virtual for PTX and LTO-IR."""

@@ -51,6 +51,7 @@ T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
 _MEND: Final = "to fix: mend it: of a source that cannot be read, no host code is cut"
 _KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where nothing of it is"
+_EXTERNAL: Final = "a __managed__ variable in a namespace is found if it is not static, and its namespaces have names"
 #: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
 _PREFIX: Final = "__hatch_"
 #: No source has this name.
@@ -178,7 +179,9 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
     absent = [name for name in job.names if lowered[name] not in ptx.entries]
     absent += [f"&{name}" for name in job.globals if not job.is_unit and lowered[f"&{name}"] not in ptx.variables]
     if absent:
-        raise CompileError(job.module, str(job.arch), f"not in the image: {', '.join(absent)}", bad_names=absent)
+        message = f"not in the image: {', '.join(absent)}"
+        message += f"; {_EXTERNAL}" if not job.managed.keys().isdisjoint(absent) else ""
+        raise CompileError(job.module, str(job.arch), message, bad_names=absent)
     return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
 
 

@@ -116,6 +116,19 @@ class Declared(NamedTuple):
         names = {base_name(name).rpartition("::")[2] for name in known}
         return any(one.is_table and one.name.rpartition("::")[2] not in names for one in self.variables)
 
+    def managed_variable(self, name: str) -> str:
+        """Return the full name of the ``__managed__`` variable that a qualified name means; empty for any other.
+
+        Namespaces may be left out, because some are inline, and a using declaration takes a name out of others.
+        """
+        every = {one.name for one in self.variables}
+        managed = {one.name for one in self.variables if one.is_managed}
+        if not managed or name in every:
+            return name if name in managed else ""
+        rests = {one: iter(one.split("::")) for one in every if one.endswith(f"::{name.rpartition('::')[2]}")}
+        alike = [one for one, rest in rests.items() if all(part in rest for part in name.split("::"))]
+        return alike[0] if len(alike) == 1 and alike[0] in managed else ""
+
     def _parameter_lists(self, name: str) -> Iterator[tuple[DeclaredParameter, ...]]:
         base = name.rpartition("::")[2]
         return (kernel.parameters for kernel in self.kernels if kernel.base == base)

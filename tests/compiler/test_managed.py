@@ -13,15 +13,20 @@ MANIFEST = """
     schema: 1
     arches: [sm_80, sm_90]
     modules:
-      toy: {{source: toy.cu, front_end: {front_end}, globals: [counter, "n::table", scale]}}
+      toy: {{source: toy.cu, front_end: {front_end}, globals: [counter, "n::table", scale, "n::lut", last]}}
 """
 SOURCE = """
 #define ON_BOTH __managed__
 {before} __managed__ int counter = 3; {behind}
 __device__ float scale;
-namespace n {{ ON_BOTH double table[4]; }}
+namespace n {{ ON_BOTH double table[4]; inline namespace v2 {{ ON_BOTH int lut; }} }}
+namespace n {{ namespace v2 {{ namespace deep {{ ON_BOTH int last; }} }} }}
+using n::deep::last;
 __global__ void k(int* p) {{ *p = 1; }}
 """
+
+
+SYMBOLS = ("counter", "_ZN1n5tableE", "scale", "_ZN1n2v23lutE", "_ZN1n2v24deep4lastE")
 
 
 @pytest.mark.parametrize(("front_end", "before"), [("per-arch", "static"), ("lto", ""), ("ptx", "extern int x;")])
@@ -32,12 +37,15 @@ def test_a_managed_variable_is_in_every_image(make_project, fresh_cache, front_e
     reader = StoreReader(root / "out")
     for record in reader.module("toy").images:
         image = reader.read_image("toy", record)
-        assert all(f"\0{symbol}\0".encode() in image for symbol in ("counter", "_ZN1n5tableE", "scale"))
+        assert all(f"\0{symbol}\0".encode() in image for symbol in SYMBOLS)
 
 
-def test_a_managed_variable_in_an_unnamed_namespace_is_an_error(make_project, fresh_cache):
-    """Its symbol is not known."""
-    source = SOURCE.format(before="namespace {", behind="}")
+@pytest.mark.parametrize("before", ["namespace {", "namespace n { static"])
+def test_a_managed_variable_without_a_known_symbol_is_an_error(make_project, fresh_cache, before):
+    """In an unnamed namespace, or static in another one."""
+    source = SOURCE.format(before=before, behind="}")
     root = make_project(MANIFEST.format(front_end="per-arch"), **{"toy.cu": source})
-    with pytest.raises(BuildError, match="not in the image: &counter"):
+    with pytest.raises(
+        BuildError, match="not in the image: &counter; a __managed__ variable in a namespace is found if"
+    ):
         build_store(load_manifest(root / "kernels.yaml"), root / "out")
