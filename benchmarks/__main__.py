@@ -36,6 +36,7 @@ BENCHMARKS: Final[dict[str, dict[str, Benchmark]]] = {
     },
     "Run time": {
         "runtime": Benchmark("runtime.py", "GPU", "cold start, look-ups and launches beside other tools"),
+        "runtime-cpp": Benchmark("runtime_cpp.py", "GPU, g++", "cold start through the loader for C++"),
         "first-compile": Benchmark("first_compile.py", "", "a first compile at run time, beside cuda.core's"),
         "lookup": Benchmark("lookup.py", "", "finding a kernel in stores of 10 and of 10,000 modules"),
         "launch-tvm": Benchmark("launch_tvm.py", "GPU, g++", "a launch with nine tensors beside tvm-ffi's"),
@@ -44,6 +45,9 @@ BENCHMARKS: Final[dict[str, dict[str, Benchmark]]] = {
         "operators-torch": Benchmark("operators_torch.py", "GPU", "what an operator of torch costs"),
         "operators-jax": Benchmark("operators_jax.py", "jax", "what a call inside jax.jit costs"),
         "gpu-tests": Benchmark("gpu_tests.sh", "GPU", "the GPU tests and the example, with a record"),
+    },
+    "Robustness": {
+        "fuzz-loader": Benchmark("fuzz_loader.py", "g++", "the loader for C++ with damaged stores, sanitized"),
     },
     "Reading C++": {
         "checkouts": Benchmark("corpus/checkouts.py", "git", "write the checkouts that others here need"),

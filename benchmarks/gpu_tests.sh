@@ -8,6 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 # Tests are run from copies, so that no source tree shadows the installed packages.
 work=$(mktemp -d)
 cp -r "$root/tests" "$work/tests" && cp -r "$root/example_project/tests" "$work/example_tests"
+cp -r "$root/examples" "$work/"
 cp -r "$root/docs" "$root/README.md" "$root/CHANGELOG.md" "$root/pyproject.toml" "$work/"
 cd "$work" || exit 1
 {

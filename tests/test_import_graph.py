@@ -60,7 +60,7 @@ RUN = (
 )
 #: Above both.
 TOP = (
-    {"vendor": "writes the loader that a library ships, of the text of modules above"},
+    {"vendor": "writes the loaders that a library ships, one of the text of modules above, and embeds stores"},
     {"doctor": "asks every part whether it would work"},
     {"cli": "has a command for each part"},
     {"__init__.py": "exports the public names"},

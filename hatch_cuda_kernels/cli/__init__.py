@@ -31,14 +31,17 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "make_parser"]
 
-#: Commands in the groups and the order of the help. Each is the module of its name, whose docstring is the help.
+#: Commands in the groups and the order of the help. Each is the module of its name, whose docstring is the help, or
+#: the class of its name in another's module.
 _GROUPS = {
     "begin": ("init", "port", "vendor"),
-    "build": ("check", "build"),
+    "build": ("check", "build", "embed"),
     "look into a wheel": ("inspect", "explain", "verify", "report", "compare"),
     "what was compiled at run time": ("cache", "promote"),
     "this machine": ("doctor", "schema", "completion"),
 }
+
+_MODULES = {"embed": "vendor"}
 
 #: Packages that a command may lack, and the extra that installs them.
 _EXTRAS = {
@@ -86,9 +89,10 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     every = [name for names in _GROUPS.values() for name in names]
     asked = [name for name in every if name in argv[:1]]
     for name in asked or every:
-        module = import_module(f"{__name__}.{name}")
-        module.add_arguments(
-            add_command(commands, name, module.__doc__, getattr(module, "run", None))
+        module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
+        command = vars(module).get(name.capitalize(), module)
+        command.add_arguments(
+            add_command(commands, name, command.__doc__, getattr(command, "run", None))
         )  # cache has actions to run
     if not asked:
         parser.list_commands(_GROUPS, commands)

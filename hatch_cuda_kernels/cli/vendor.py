@@ -1,18 +1,21 @@
 """Write a loader of one file, without dependencies.
 
-A library that ships it loads its prebuilt kernels with the standard library and the driver alone. Commit it; --check
-says in CI whether it is what this version writes.
+A library that ships it loads its prebuilt kernels with the driver alone: a Python file, which needs the standard
+library besides, or a header of C++17. Commit it; --check says in CI whether it is what this version writes.
 
     hatch-cuda-kernels vendor --out mylib/_kernels_loader.py
+    hatch-cuda-kernels vendor --language c++ --out include/hatch_cuda_kernels.hpp
     hatch-cuda-kernels vendor --check mylib/_kernels_loader.py
 """
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json, show_hint, show_note
+from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_hint, show_note, show_warning
+from hatch_cuda_kernels.cli.parser import manifest_path
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,12 +23,14 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.cli.parser import CommandParser
 
-_DEFAULT = "_kernels_loader.py"
+_FILES = {"python": "_kernels_loader.py", "c++": "hatch_cuda_kernels.hpp"}
 
 
 def add_arguments(parser: CommandParser) -> None:
     """Add the arguments."""
-    parser.option("--out", "FILE", f"the file to write (default: {_DEFAULT})", type=Path, default=Path(_DEFAULT))
+    parser.option("--language", "python|c++", "what the library is written in", choices=[*_FILES], default="python")
+    names = " or ".join(_FILES.values())
+    parser.option("--out", "FILE", f"the file to write (default: {names})", type=Path)
     parser.option("--check", "FILE", "write nothing; status 1 if this loader is not what would be written", type=Path)
     add_json(parser)
 
@@ -33,12 +38,13 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the file, or say whether one is old. The status is 1 if it is."""
     from hatch_cuda_kernels import __version__
-    from hatch_cuda_kernels.vendor import loader_text, why_old  # reads this package's modules
+    from hatch_cuda_kernels.vendor import header_text, loader_text, why_old  # reads this package's modules
 
-    file = args.check or args.out
+    file = args.check or args.out or Path(_FILES[args.language])
     try:
         if args.check is None:
-            file.write_text(loader_text(), encoding="utf-8", newline="\n")
+            text = loader_text() if args.language == "python" else header_text()
+            file.write_text(text, encoding="utf-8", newline="\n")
         reason = why_old(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
@@ -46,7 +52,84 @@ def run(args: argparse.Namespace) -> int:
         print_json({"file": str(file), "old": reason})
     elif reason is not None:
         print(f"{file}: {reason}")
-        show_hint(f"hatch-cuda-kernels vendor --out {file}")
-    else:
+        language = " --language c++" if file.suffix not in {".py", ""} else ""
+        show_hint(f"hatch-cuda-kernels vendor{language} --out {file}")
+    elif not is_quiet(args):
         show_note(f"{file} is the loader of version {__version__}")
     return 0 if reason is None else 1
+
+
+class Embed:
+    """Put a store into an object file or C++ text, for a program in C++.
+
+    The loader that vendor --language c++ writes finds it there by its name. Images are unpacked, so that no
+    decompressor is needed. An object file (.o) is written without a compiler, for x86-64 and aarch64 with ELF, thus
+    for Linux; C++ text (.cpp) is for any other. A manifest is built first; unchanged images come from the disk cache.
+
+    hatch-cuda-kernels embed --out mylib_kernels.o
+    hatch-cuda-kernels embed mylib --out mylib_kernels.cpp
+    hatch-cuda-kernels embed kernels.yaml --out kernels.o --depfile kernels.d
+    """
+
+    @staticmethod
+    def add_arguments(parser: CommandParser) -> None:
+        """Add the arguments."""
+        from hatch_cuda_kernels.vendor import MACHINES
+
+        text = "what holds the store, or a manifest to build (default: the kernels.yaml that is found from here)"
+        parser.option("source", "PACKAGE|MANIFEST", text, nargs="?")
+        parser.option("--out", "FILE", "the file to write, .o or .cpp", type=Path, required=True)
+        parser.option("--name", "NAME", "the name in C++ (default: that of the file)")
+        parser.option("--machine", "|".join(MACHINES), "of an object file (default: this machine)", choices=MACHINES)
+        parser.option("--depfile", "FILE", "also write what it was built from, as make and ninja read it", type=Path)
+        add_json(parser)
+
+    @staticmethod
+    def run(args: argparse.Namespace) -> int:
+        """Write the file."""
+        from hatch_cuda_kernels.store import open_package
+        from hatch_cuda_kernels.vendor import check_symbol, cpp_text, embedded_files, object_file, table_of
+
+        if args.out.suffix not in {".o", ".cpp"}:
+            raise InputError(f"{args.out}: neither .o nor .cpp")
+        name = check_symbol(args.name or args.out.stem)
+        with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as folder:
+            package = args.source
+            made_of: list[str] = []
+            if package is None or package.endswith((".yaml", ".yml")):
+                package, made_of = _built(args, Path(folder) / "store")
+            with open_package(package) as reader:
+                table = table_of(embedded_files(reader))
+        data = object_file(table, name, args.machine) if args.out.suffix == ".o" else cpp_text(table, name).encode()
+        try:
+            args.out.write_bytes(data)
+            if args.depfile:
+                args.depfile.write_text(f"{_in_make(args.out)}: {' '.join(map(_in_make, made_of))}\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{error.filename}: {error.strerror}") from error
+        if args.json:
+            print_json({"file": str(args.out), "name": name, "bytes": len(table)})
+        elif not is_quiet(args):
+            show_note(f"{args.out}: {len(table):,} bytes; in C++, HATCH_CUDA_KERNELS_EMBEDDED({name}) declares them")
+        return 0
+
+
+def _built(args: argparse.Namespace, out: Path) -> tuple[str, list[str]]:
+    """Build a manifest's store into a folder; return that, and the files that it was built from."""
+    from hatch_cuda_kernels.build import build_store  # loads NVRTC
+    from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
+    from hatch_cuda_kernels.pool import open_progress
+
+    args.manifest = args.source
+    manifest = load_manifest(manifest_path(args))
+    report = build_store(manifest, out, progress=None if is_quiet(args) else open_progress())
+    for warning in () if is_quiet(args) else report.warnings:
+        show_warning(warning)
+    from hatch_cuda_kernels.store import StoreReader
+
+    files = {path for index in StoreReader(out).modules() for path in index.files if not path.startswith("@")}
+    return str(out), [str(manifest.path), *(str(manifest.root / path) for path in sorted(files))]
+
+
+def _in_make(path: object) -> str:
+    return str(path).replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")

@@ -1,9 +1,16 @@
-"""The loader that a library ships in its own package: one file, made of this package's own text."""
+"""The loaders that a library ships itself: one file of this package's own text, and a header of C++ with its stores."""
 
 from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hatch_cuda_kernels.vendor.assemble import *
+    from hatch_cuda_kernels.vendor.embed import *
 
-__getattr__ = lazy(__name__, {"assemble": "loader_text why_old"})
+__getattr__ = lazy(
+    __name__,
+    {
+        "assemble": "HEADER_FILE header_text loader_text why_old",
+        "embed": "check_symbol cpp_text embedded_files MACHINES object_file table_of",
+    },
+)

@@ -103,26 +103,54 @@ def loader_text() -> str:
     return _HEADER.format(digest=sha256(body.encode()).hexdigest(), **facts) + body
 
 
+#: The loader for C++, whose facts are filled in.
+HEADER_FILE: Final = "hatch_cuda_kernels.hpp"
+
+
+@cache
+def header_text() -> str:
+    """Return the text of the loader for C++."""
+    head, _, body = (_ROOT / "vendor" / HEADER_FILE).read_text(encoding="utf-8").partition("@digest@")
+    digest = sha256(body.encode()).hexdigest()
+    facts = {"version": __version__, "schema": str(INDEX_SCHEMA), "revision": digest[:12]}
+    for name, fact in facts.items():
+        head = head.replace(f"@{name}@", fact)
+    return f"{head}{digest}{body}"
+
+
 def why_old(text: str) -> str | None:
     """Return why a loader's text is not what this package writes, None if it is. Raises InputError for another text.
 
     Python's releases write the same code with other spaces and quotes, so the digest of what it was made of counts.
     """
-    found = {name: re.search(rf'^{name} = "([^"\n]*)"$', text, re.MULTILINE) for name in _FACTS}
-    facts = {name: match[1] for name, match in found.items() if match is not None}
-    if len(facts) < len(_FACTS):
+    facts = _facts(_FACTS, text) or _facts(_FACTS_IN_CPP, text)
+    if facts is None:
         raise InputError("this is no loader that hatch-cuda-kernels vendor wrote")
-    _, _, body = text.partition(f'TEXT_SHA256 = "{facts["TEXT_SHA256"]}"\n')
-    if sha256(body.encode()).hexdigest() != facts["TEXT_SHA256"]:
+    version, schema, digest, *sources = facts
+    _, mark, body = text.partition(f'TEXT_SHA256 = "{digest}"\n' if sources else f'TEXT_SHA256 "{digest}')
+    known = sources == [_Reached().digest()] if sources else f'"{digest}"' in header_text()
+    is_current = known and (version, schema) == (__version__, str(INDEX_SCHEMA))
+    if (
+        not mark
+        or sha256(body.encode()).hexdigest() != digest
+        or (is_current and not sources and text != header_text())
+    ):
         return "it was edited after it was written"
-    current = {"__version__": __version__, "STORE_SCHEMA": str(INDEX_SCHEMA), "SOURCES_SHA256": _Reached().digest()}
-    if current == {name: facts[name] for name in current}:
+    if is_current:
         return None
-    written = f"version {facts['__version__']} (store schema {facts['STORE_SCHEMA']})"
+    written = f"version {version} (store schema {schema})"
     return f"it was written by {written}, this is version {__version__} (store schema {INDEX_SCHEMA})"
 
 
-_FACTS: Final = ("__version__", "STORE_SCHEMA", "SOURCES_SHA256", "TEXT_SHA256")
+_FACTS: Final = ("__version__ =", "STORE_SCHEMA =", "TEXT_SHA256 =", "SOURCES_SHA256 =")
+_FACTS_IN_CPP: Final = tuple(
+    f"#define HATCH_CUDA_KERNELS_{name}" for name in ("VERSION", "STORE_SCHEMA", "TEXT_SHA256")
+)
+
+
+def _facts(names: tuple[str, ...], text: str) -> list[str] | None:
+    found = [re.search(rf'^{name} "([^"\n]*)"$', text, re.MULTILINE) for name in names]
+    return [match[1] for match in found if match] if all(found) else None
 
 
 def _function(module: str) -> str:

@@ -11,20 +11,12 @@ from hashlib import sha256
 from itertools import product
 
 import pytest
-from conformance_cases import CASES, HERE, REASONS, Code, pair
+from conformance_cases import CASES, HERE, KEYS, REASONS, Code, case_id, pair
 from doc_blocks import DOCS
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, NoImageError, StoreError
 from hatch_cuda_kernels.names import _TOKENS, normalize_name
-
-
-def case_id(case):
-    """Return what a case is called: what differs from the usual question."""
-    ask = case["ask"]
-    parts = [ask["store"].partition("/")[2], ask["name"], ask["device"], ask["driver"], ask["compiler"]]
-    parts += [ask.get("module"), *ask.get("refuses", {}).values()]
-    return " ".join(str(part) for part in parts if part).replace("\t", "TAB")
 
 
 def ours(driver, ask):
@@ -165,27 +157,6 @@ def test_the_files_are_what_the_script_writes(monkeypatch):
     }
     assert there | {"cases.json": (HERE / "cases.json").read_bytes()} == files()
     assert sum(map(len, there.values())) < 300_000
-
-
-#: Spellings of names with their keys, of every kind of token that the specification has.
-KEYS = {
-    " block_sum < float ,128 > ": "block_sum<float,128>",
-    "f<g<int> >": "f<g<int>>",
-    "f<g<int>>": "f<g<int>>",
-    "f<(4 >> 1)>": "f<(4>>1)>",
-    "f<unsigned   int>": "f<unsigned int>",
-    "f<5 - -1>": "f<5- -1>",
-    "f<'a b', \"x y\">": "f<'a b',\"x y\">",
-    "f< 1'000 , 0x1p-3 >": "f<1'000,0x1p-3>",
-    "f< ::x>": "f<::x>",
-    ":: ns :: k < & g >": "::ns::k<&g>",
-    "f<a . . b>": "f<a. .b>",
-    "größe< 1 >": "größe<1>",
-    "f<\n1,\v2,\f3,\r4>": "f<1,2,3,4>",
-    "f<1,\u00a02>": "f<1,\u00a02>",
-    "f<unsigned\u2003int>": "f<unsigned\u2003int>",
-    "f<1>\x1f": "f<1>\x1f",
-}
 
 
 def test_both_loaders_make_the_same_keys(tmp_path):

@@ -14,7 +14,8 @@ from types import ModuleType
 
 import conformance_cases
 import pytest
-from conformance_cases import HERE, REASONS, Code, pair
+from conformance_cases import HERE, REASONS, Code, case_id, pair
+from cpp_loader import compile_driver
 from fake_driver import FakeDriver
 from shared import make_once
 
@@ -77,13 +78,6 @@ def asked(store, driver, ask):
     return {"module": image.module, "image": f"{image.arch} {image.kind}", "sha256": digest, "lowered": lowered}
 
 
-def case_id(case):
-    """Return what a case is called: what differs from the usual question."""
-    ask = case["ask"]
-    parts = [ask["store"].partition("/")[2], ask["name"], ask["device"], ask["driver"], ask.get("module")]
-    return " ".join(str(part) for part in (*parts, *ask.get("refuses", {}).values()) if part).replace("\t", "TAB")
-
-
 @pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_the_vendored_loader_answers_as_specified(case):
     """Each case that asks for no compile has the answer that the specification gives it."""
@@ -97,13 +91,6 @@ def test_the_vendored_loader_answers_as_specified(case):
     look_up = driver.cuLibraryGetGlobal
     driver.cuLibraryGetGlobal = lambda library, name: driver.variables.append(name.decode()) or look_up(library, name)
     assert answer(new_loader(driver), driver, ask) == case["answer"]
-
-
-def compile_driver(folder):
-    """Compile the driver in C, in the folder."""
-    source = Path(__file__).with_name("driver.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source], check=True)
-    return folder
 
 
 def write_library(folder):

@@ -1,0 +1,328 @@
+"""The loader for C++: it answers the conformance cases, launches on any driver, and survives damaged stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from conformance_cases import CASES, HERE, KEYS, REASONS, case_id
+from cpp_loader import COMPILERS, WARNINGS, damaged_stores, framed, made_program, run_program
+from doc_blocks import DOCS, ROOT, blocks_of
+from test_vendored_loader import write_library
+
+from hatch_cuda_kernels import open_store
+from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError
+from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.store import StoreReader
+from hatch_cuda_kernels.vendor import cpp_text, embedded_files, header_text, object_file, table_of, why_old
+
+#: Those that ask for no compile.
+ASKED = [case for case in CASES if not case["ask"]["compiler"]]
+
+
+@pytest.fixture(params=COMPILERS)
+def program(request, tmp_path_factory, slow):
+    """Return the folder of the program that has the loader."""
+    return made_program(tmp_path_factory, request.param)
+
+
+def in_words(answer):
+    """Return an answer in the words of the cases."""
+    if "refused" in answer:
+        reasons = answer["refused"].items()
+        answer["refused"] = {
+            image: next(word for piece, word in REASONS.items() if piece in reason) for image, reason in reasons
+        }
+    if "path" in answer:
+        path = Path(answer.pop("path"))
+        answer["file"] = "/".join(path.parts[-2 if path.name == "index.json" else -1 :])
+    return answer
+
+
+def answers_to(program, asks):
+    """Return what the loader answers to questions."""
+    return run_program(program, "answers", given=json.dumps(asks).encode())
+
+
+def test_a_folder_is_read_as_specified(program):
+    """Each case that asks for no compile has the answer that the specification gives it; packed images are refused."""
+    asks = [case["ask"] | {"store": str(HERE / case["ask"]["store"])} for case in ASKED]
+    for case, answer in zip(ASKED, answers_to(program, asks), strict=True):
+        if case["ask"]["store"] == "stores/packed" and answer != case["answer"]:
+            assert any("it is packed" in reason for reason in answer["refused"].values())
+            continue
+        assert in_words(answer) == case["answer"], case_id(case)
+
+
+def files_of(folder):
+    """Return the files of a store as they are."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_table_is_read_as_specified(program, tmp_path):
+    """The same for what ``embed`` writes, where all images are unpacked, and for tables of damaged files."""
+    asks = []
+    for case in ASKED:
+        folder, table = HERE / case["ask"]["store"], tmp_path / case["ask"]["store"].replace("/", "-")
+        if not table.exists():
+            is_whole = folder.parent.name == "stores" and folder.name != "editable"
+            table.write_bytes(table_of(embedded_files(StoreReader(folder)) if is_whole else files_of(folder)))
+        asks.append(case["ask"] | {"table": str(table)})
+    for case, answer in zip(ASKED, answers_to(program, asks), strict=True):
+        assert in_words(answer) == case["answer"], case_id(case)
+
+
+def test_keys_are_those_of_the_package(program):
+    """However a person spells a name, its key is the package's."""
+    dice = random.Random(1)
+    words = "a b1 1 0x1p-3 ' \" u8 R\"( )\" < > ( ) [ ] { } :: : . \t é & * - + = / \\ \n % e # L'a' 1e+5 1'0 | ^ ! ..."
+    made = ["".join(dice.choices([*words.split(" "), " "], k=dice.randrange(1, 14))) for _ in range(2000)]
+    names = [*KEYS, *made]
+    assert run_program(program, "keys", given=json.dumps(names).encode()) == [*map(normalize_name, names)]
+
+
+def test_explanations_are_those_of_the_package(program):
+    """Every candidate has the same words, whichever loader is asked."""
+    named = [(case["ask"]["store"], case["ask"]["name"]) for case in ASKED if "names" not in case["ask"]["store"]]
+    stores = [pair for pair in dict.fromkeys(named) if pair[0] in {"stores/devices", "stores/extended"}]
+    places = [("8.7", "11.8"), ("9.0", "13.0"), ("10.3", "12.4"), ("11.0", "14.0"), ("12.1", "12.9")]
+    asks = [
+        {"store": str(HERE / store), "name": name, "device": device, "driver": driver, "explain": True}
+        for store, name in stores
+        for device, driver in places
+    ]
+    for ask, text in zip(asks, answers_to(program, asks), strict=True):
+        driver = tuple(map(int, ask["driver"].split(".")))
+        facts = {"arch": f"sm_{ask['device'].replace('.', '')}", "driver": driver, "policy": "prebuilt"}
+        expected = str(open_store(ask["store"]).explain(ask["name"], **facts)).splitlines()
+        assert prebuilt(text.splitlines()) == prebuilt(expected)
+
+
+def prebuilt(lines):
+    """Return the lines of an explanation about prebuilt images."""
+    return [line for line in lines if " prebuilt " in line]
+
+
+@pytest.fixture
+def outcome(program, tmp_path):
+    """Return what came of the program's launches."""
+    write_library(tmp_path)
+    store = tmp_path / "_kernels"
+    odd = "odd\tm\todd\tb8[8]:4,b8[128]:64,b8[2]:2,u8,u64\todd\tPair;CUtensorMap;__half;bool;unsigned long*\n"
+    (store / "kernels.tsv").write_text((store / "kernels.tsv").read_text().replace("saxpy\tm", f"{odd}saxpy\tm", 1))
+    return run_program(program, "launch", str(store))
+
+
+#: By row of the program: what is said of it.
+ARGUMENTS = {
+    "double*": "argument 0 (y) of saxpy is float*, got double*: the elements are of another type",
+    "const float* for float*": "argument 0 (y) of saxpy is float*, got const float*: the kernel may write to it",
+    "float**": "argument 0 (y) of saxpy is float*, got float**: the elements are of another type",
+    "complex": "argument 0 (y) of saxpy is float*, got std::complex<float>*: the elements are of another type",
+    "int for a pointer": "got 7, int: pass a pointer, nullptr, or an address as a 64-bit integer",
+    "pair for a pointer": "pass a pointer, nullptr, or an address as a 64-bit integer",
+    "2**40": "argument 2 (n) of saxpy is int, got 1099511627776, long",
+    "2**31": "argument 2 (n) of saxpy is int, got 2147483648, unsigned int: it is out of range",
+    "float for int": "got 1, float: it is no integer",
+    "1e300": "argument 3 (a) of saxpy is float, got 1e+300, double: it is out of range",
+    "pointer for float": "argument 3 (a) of saxpy is float, got const float*: it is no number",
+    "three": "ArgumentError 3: saxpy takes 4 arguments (float* y, const float* x, int n, float a), got 3",
+    "odd bool": "argument 3 of odd is bool, got 2, int: it is neither true nor false",
+    "odd map": "argument 1 of odd is CUtensorMap, got Pair: it has 8 bytes instead of 128",
+    "odd pair": "argument 0 of odd is Pair, got 1, double: it is no struct of 8 bytes",
+    "odd word": "argument 4 of odd is unsigned long*, got unsigned int*: the elements are of another type",
+    "odd half": "argument 2 of odd is __half, got 1.5, double: it is no struct of 2 bytes",
+}
+
+
+def test_arguments_are_checked(outcome):
+    """By the kernel's C++ types: elements, const, ranges, sizes; the error says which, what it is and what it got."""
+    taken = ("void*", "nullptr", "address", "-2**31", "int for float", "inf", "odd")
+    assert {name: outcome[name] for name in taken} == dict.fromkeys(taken, "taken")
+    assert {name: said for name, said in ARGUMENTS.items() if said not in outcome[name]} == {}, outcome
+
+
+def test_a_launch_reaches_the_driver(outcome):
+    """Sizes, stream, attributes and arguments; what no launch can have is refused before."""
+    assert outcome["image"] == "compute_80"
+    assert outcome["sizes"] == "20 1 1 128 2 1 16 "
+    assert outcome["passed"] == "16 32 -5 2.500000"
+    assert outcome["odd bytes"] == "15 1"
+    assert (outcome["attributes of a launch"], outcome["empty grid"], outcome["variable"]) == ("4", "0", "16")
+    assert "a size of the grid is not from 0" in outcome["grid of -1"]
+    assert "a size of the block is not from 1" in outcome["block of 0"]
+    assert "a block of 2048 threads: this kernel takes at most 1024" in outcome["block of 2048"]
+    assert "a block has at most 1024 on this device" in outcome["much shared memory"]
+
+
+def test_every_refusal_has_its_reason(outcome):
+    """What was considered is listed with why not, and the error says what to do."""
+    refused = "refused  prebuilt sm_90 cubin: refused by the driver: CUDA_ERROR_NO_BINARY_FOR_GPU (209)"
+    assert refused in outcome["explained"]
+    assert "-> accepted prebuilt compute_80 ptx" in outcome["explained"]
+    assert "to fix: build the store with sm_75 among its arches" in outcome["no image"]
+    assert "no kernel saxpi in" in outcome["absent"]
+    assert "its kernels: odd, saxpy" in outcome["absent"]
+
+
+def test_contexts_and_threads(outcome):
+    """A kernel is loaded once for each device, again after a reset, and by threads at once; a store unloads all."""
+    assert outcome["threads"] == "taken taken taken taken "
+    assert (outcome["libraries"], outcome["libraries at the end"]) == ("1", "0")
+
+
+def test_damaged_stores_are_refused(program, tmp_path):
+    """Whatever is wrong with a store or a table, nothing but an error of the loader comes of it."""
+    frames = []
+    for number, (files, table) in enumerate(islice(damaged_stores(7), 300)):
+        frames.append(framed("T", table))
+        if number % 10 == 0 and all("\0" not in name for name in files):
+            for name, data in files.items():
+                path = tmp_path / str(number) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            frames.append(framed("F", str(tmp_path / str(number)).encode()))
+    dice = random.Random(7)
+    frames += [framed("N", dice.randbytes(dice.randrange(40))) for _ in range(300)]
+    outcomes = run_program(program, "fuzz", given=b"".join(frames))
+    assert outcomes["names"] == 300
+    assert min(outcomes[name] for name in ("taken", "StoreError", "NoImageError", "NotFoundError")) > 100
+
+
+def test_files_that_are_no_files(program, tmp_path):
+    """A link to a device, a pipe and a folder in place of an image or the listing end no look-up, and hang none."""
+    store = shutil.copytree(HERE / "stores" / "devices", tmp_path / "store")
+    os.mkfifo(tmp_path / "pipe")
+    asks = []
+    for number, target in enumerate((tmp_path / "pipe", Path("/dev/zero"), tmp_path, tmp_path / "absent")):
+        for name in ("kernels.tsv", "exact/index.json", "exact/exact.sm_90.cubin"):
+            copied = shutil.copytree(store, tmp_path / f"{number}-{name.replace('/', '-')}")
+            (copied / name).unlink()
+            (copied / name).symlink_to(target)
+            asks.append({"store": str(copied), "name": "exact", "device": "9.0", "driver": "13.0"})
+    for ask, answer in zip(asks, answers_to(program, asks), strict=True):
+        expected = "compute_80 ptx" if ask["store"].endswith("cubin") else None
+        assert answer.get("image") == expected, ask
+
+
+def test_a_header_is_checked(tmp_path, capsys, monkeypatch):
+    """``--check`` says whether a header is what this version writes, was edited, or is of another version."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["vendor", "--language", "c++"]) == 0
+    path = tmp_path / "hatch_cuda_kernels.hpp"
+    text = path.read_text()
+    assert main(["vendor", "--check", "hatch_cuda_kernels.hpp"]) == 0
+    for edited in (
+        f"{text}\n",
+        text.replace("// Everything here", "// Nothing here"),
+        text.replace("depth < 200", "1"),
+    ):
+        path.write_text(edited)
+        assert main(["vendor", "--check", "hatch_cuda_kernels.hpp"]) == 1
+        assert "it was edited after it was written" in capsys.readouterr().out
+    path.write_text(text.replace('_VERSION "', '_VERSION "0.0.1+'))
+    assert main(["vendor", "--check", "hatch_cuda_kernels.hpp"]) == 1
+    assert "it was written by version 0.0.1+" in capsys.readouterr().out
+    assert "@" not in "".join(header_text().split("TEXT_SHA256")[0].split("\n")[-8:])
+    assert why_old(header_text()) is None
+
+
+MAIN = """
+#include <cstdio>
+extern "C" { extern const unsigned long long NAME[]; extern const unsigned long long NAME_size; }
+int main() { return std::fwrite(NAME, 1, NAME_size, stdout) == NAME_size ? 0 : 1; }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_is_embedded_is_linked(compiler, tmp_path):
+    """An object file and C++ text define the same bytes by the same names, with nothing executable about the stack."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    table = table_of(embedded_files(StoreReader(HERE / "stores" / "packed")))
+    (tmp_path / "main.cpp").write_text(MAIN.replace("NAME", "kernels"))
+    (tmp_path / "kernels.o").write_bytes(object_file(table, "kernels"))
+    (tmp_path / "kernels.cpp").write_text(cpp_text(table, "kernels"))
+    for store in ("kernels.o", "kernels.cpp"):
+        command = [compiler, "-std=c++17", *WARNINGS, "-Wl,--fatal-warnings", "main.cpp", store, "-o", "main"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        assert subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout == table
+
+
+def test_an_object_file_for_another_machine():
+    """The machine is that of the file's header; for others than those with ELF, C++ text is the way."""
+    table = table_of({"kernels.tsv": b""})
+    machines = {name: struct.unpack_from("<H", object_file(table, "x", name), 18)[0] for name in ("x86_64", "aarch64")}
+    assert machines == {"x86_64": 62, "aarch64": 183}
+    with pytest.raises(InputError, match=r"write C\+\+ text: --out FILE.cpp"):
+        object_file(table, "x", "riscv64")
+
+
+def test_embed_refuses_what_cannot_be_trusted(tmp_path, monkeypatch, capsys):
+    """A damaged image, an editable install and a name that is none stop the build, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        (HERE / "malformed" / "image-cut-short", "kernels.o", "does not match the digest"),
+        (HERE / "stores" / "editable", "kernels.o", "embed its manifest"),
+        (HERE / "stores" / "devices", "my-kernels.o", "choose one with --name"),
+        (HERE / "stores" / "devices", "kernels.txt", "neither .o nor .cpp"),
+        (HERE / "stores" / "absent", "kernels.o", "no kernel store here"),
+    ]
+    for store, out, said in rows:
+        assert main(["embed", str(store), "--out", out]) == 2
+        assert said in " ".join(capsys.readouterr().err.split()), store
+    assert [*tmp_path.iterdir()] == []
+    assert main(["embed", str(HERE / "stores" / "devices"), "--out", "kernels.cpp", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "kernels"
+
+
+def test_the_same_store_gives_the_same_table():
+    """A build can be repeated: nothing of time, place or order is in the table."""
+    files = embedded_files(StoreReader(HERE / "stores" / "names"))
+    assert table_of(files) == table_of(dict(reversed(files.items())))
+    with pytest.raises(HatchCudaKernelsError):
+        embedded_files(StoreReader(HERE / "malformed" / "nothing-left"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_example_builds_without_nvcc(compiler, tmp_path):
+    """CMake compiles the kernels and the program, again after a change, and it says what a device would get."""
+    missing = [name for name in ("cmake", "ninja", compiler) if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"needs {' and '.join(missing)}")
+    source = shutil.copytree(ROOT / "examples" / "cmake_project", tmp_path / "project")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.defpath])
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"} | {"PATH": path}
+    flags = f"-DCMAKE_CXX_FLAGS={' '.join(WARNINGS)}"
+    configure = ["cmake", "-S", source, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={compiler}"]
+    run = partial(subprocess.run, env=environment, capture_output=True, text=True, check=True)
+    run([*configure, flags])
+    build = ["cmake", "--build", tmp_path / "build"]
+    run(build)
+    assert "Compiling kernels" not in run(build).stdout
+    (source / "kernels" / "saxpy.cu").touch()
+    assert "Compiling kernels with NVRTC" in run(build).stdout
+    assert "saxpy on sm_" in run([tmp_path / "build" / "example"]).stdout
+
+
+@pytest.mark.slow
+def test_the_how_to_compiles(tmp_path):
+    """The program of the page is C++ that no compiler has something to say about."""
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    (shown,) = (block for block in blocks_of(DOCS / "howto" / "cpp.md") if block.title == "mylib.cpp")
+    (tmp_path / shown.title).write_text(shown.text)
+    (tmp_path / "hatch_cuda_kernels.hpp").write_text(header_text())
+    subprocess.run(["g++", "-std=c++17", *WARNINGS, "-fsyntax-only", shown.title], cwd=tmp_path, check=True)
