@@ -348,7 +348,7 @@ def _converted_value(name: str, value: Any) -> Any:
         return None
     try:
         pairs = [[macro, text] for macro, text in kept] if name == "define" else _plain(kept)
-        check_shape({name: pairs}, {name: _shape_of(name)})
+        check_shape({name: pairs}, {name: _SHAPES[name]})
     except (TypeError, ValueError):
         raise TypeError(f"options: {name} takes {_expectation(name)}, not {value!r}") from None
     return _ENUMS[name](kept) if name in _ENUMS else kept
@@ -370,16 +370,13 @@ def macro_name(macro: str) -> str:
 
 
 _DEFAULTS: Final = {field.name: field.default for field in fields(NvrtcOptions)}
-#: In JSON data; other options have that of their default.
 _ENUMS: Final = {"std": CppStd, "host_code": HostCode}
-_SHAPES: Final = {name: frozenset(kind) for name, kind in _ENUMS.items()} | {
+_SHAPES: Final[dict[str, Any]] = {
+    **{name: [str] if isinstance(default, tuple) else bool for name, default in _DEFAULTS.items()},
+    **{name: frozenset(kind) for name, kind in _ENUMS.items()},
     "maxrregcount": int,
     "define": [[(str, None)]],
 }
-
-
-def _shape_of(name: str) -> Any:
-    return _SHAPES.get(name) or ([str] if isinstance(_DEFAULTS[name], tuple) else bool)
 
 
 def _plain(value: object) -> object:

@@ -134,7 +134,10 @@ def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
     """
     manifest = kernels_yaml.load_manifest(path)
     draft = _Draft(path, path.read_bytes().decode(), manifest)
-    draft.list_combinations({family_key(want.family, dict(want.axes)): want for want in wanted if want.axes})
+    combinations = {family_key(want.family, dict(want.axes)): want for want in wanted if want.axes}
+    for key, want in combinations.items():
+        if key not in draft.combinations():
+            draft.list_combination(key, want, combinations)
     named = [want._replace(module=draft.name_of(want)) for want in dict.fromkeys(wanted)]
     missing = [want for want in named if want.module and not draft.lacks_module(want)]
     instances = dict.fromkeys((want.module, want.instance) for want in missing if want.instance is not None)
@@ -166,14 +169,11 @@ class _Draft:
             self.refused.append(problem)
         return lacking
 
-    def list_combinations(self, wanted: Mapping[str, Wanted]) -> None:
-        """Make the manifest have modules with these values of axes, by the keys of the modules."""
-        for key, want in wanted.items():
-            if key not in self._combinations():
-                self._list_combination(key, want, wanted)
+    def list_combination(self, key: str, want: Wanted, wanted: Mapping[str, Wanted]) -> None:
+        """Make the manifest have modules with these values of axes.
 
-    def _list_combination(self, key: str, want: Wanted, wanted: Mapping[str, Wanted]) -> None:
-        """Add a value to an axis of a module's name, if that adds only what is wanted, or else list the combination."""
+        It adds a value to an axis of a module's name, if that adds only what is wanted, or else list the combination.
+        """
         alike = axes_key(want.family, dict(want.axes))
         families = {one.entry: one.unfilled for one in self.manifest.modules if one.unfilled}
         named = {one.entry for one in self.manifest.modules if axes_key(one.family, dict(one.axes)) == alike}
@@ -184,7 +184,7 @@ class _Draft:
             self.refused.append(f"{want.family} with {values}: {reason}")
             return
         (entry,) = named
-        family, before = families[entry], self._combinations()
+        family, before = families[entry], self.combinations()
         new = [
             (axis, value)
             for axis, value in want.axes
@@ -192,13 +192,13 @@ class _Draft:
         ]
 
         def adds_only_wanted() -> bool:
-            added = self._combinations() - before
+            added = self.combinations() - before
             return key in added and {one for one in added if one.startswith(f"{{{want.family};")} <= wanted.keys()
 
         for axis, value in new if len(new) == 1 else ():
             path = ("modules", entry, "matrix", axis)
             if self._append(path, value, after="matrix", only_if=adds_only_wanted) is None:
-                more = count_text(len(self._combinations() - before), "more module")
+                more = count_text(len(self.combinations() - before), "more module")
                 self.changes.append(f"{'.'.join(path)}: {value} ({more})")
                 return
         after = "exclude" if kernels_yaml.has_key(self.text, ("modules", entry, "exclude")) else "matrix"
@@ -215,7 +215,8 @@ class _Draft:
         alike = (one.name for one in self.manifest.modules if family_key(one.family, dict(one.axes)) == key)
         return next(alike, "") if want.axes else want.module
 
-    def _combinations(self) -> set[str]:
+    def combinations(self) -> set[str]:
+        """Return the keys of the modules with values of axes that there are by now."""
         return {family_key(module.family, dict(module.axes)) for module in self.manifest.modules if module.family}
 
     def extend_matrix(self, module: str, instance: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -283,12 +284,8 @@ def _arguments(matrix: dict[str, list[str]]) -> str:
 
 
 def _literal(names: Sequence[str]) -> str:
-    quoted = [_quoted(name) for name in names]
+    quoted = [json.dumps(name, ensure_ascii=False) for name in names]
     text = f"Literal[{', '.join(quoted)}]"
     if len(text) <= _LINE // 2:
         return text
     return "Literal[\n" + "".join(f"            {name},\n" for name in quoted) + "        ]"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

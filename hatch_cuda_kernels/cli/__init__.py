@@ -16,18 +16,15 @@ import argparse
 import gc
 import sys
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cli.messages import is_quiet, print_json, quiet_output, show_error, show_hint, show_warning
 from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion, add_command
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["main", "make_parser"]
 

@@ -6,6 +6,7 @@ hatch-cuda-kernels inspect mylib --extract images
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,6 @@ from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
 
 _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,6 @@ from hatch_cuda_kernels.terminal import is_terminal, paint, printable, wrap
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
 __all__ = [
     "add_json",

@@ -9,16 +9,14 @@ import re
 import sys
 import textwrap
 from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from hatch_cuda_kernels.arch import ComputeCapability, parse_version
 from hatch_cuda_kernels.cli.messages import print_json, show_error, show_hint
 from hatch_cuda_kernels.compiler.toolchain import documentation
 from hatch_cuda_kernels.environment import parse_size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 def add_command(commands: Any, name: str, text: str | None, run: Callable[..., int] | None) -> CommandParser:

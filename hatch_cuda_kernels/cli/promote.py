@@ -6,6 +6,7 @@ hatch-cuda-kernels promote --package mylib --apply
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from hatch_cuda_kernels.promote import Miss, Promotion
 

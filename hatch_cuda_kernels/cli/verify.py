@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from hatch_cuda_kernels.terminal import count_text, paint_matches, wrap
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.errors import Problem
     from hatch_cuda_kernels.verify import Verification

@@ -1,14 +1,8 @@
 """Precompiled headers: what programs begin with, and what NVRTC makes of that once for a process.
 
-Sources often begin with the same headers of the toolkit, which take most of NVRTC's time. Such a header can be moved to
-the front where nothing comes before it but others that were moved, and pragmas that mean nothing to it: NVRTC then
-reads the same tokens in the same order, and where the header is included again, that has no effect. So headers are
-descended into as far as each begins with others. Texts of the project stay where they are: NVRTC instantiates templates
-where a precompiled header ends, and what a source declares after that could be meant for them.
-
-NVRTC reads no precompiled header that another process made. It says in a compile's log what it does with one, and takes
-a header for valid whose texts in memory have changed; so the preamble's digest decides. Nothing of this shows in an
-image, and a compile that ends in an error, or whose log says that NVRTC did not take the header, is done again without.
+``docs/maintainers/precompiled-headers.md`` says what is moved to the front, and why no image shows it. NVRTC reads no
+precompiled header that another process made, and takes one for valid whose texts in memory have changed: the
+preamble's digest decides.
 """
 
 from __future__ import annotations

@@ -170,7 +170,10 @@ def _cache() -> Finding:
     with warnings.catch_warnings():  # the finding says what the warnings would
         warnings.simplefilter("ignore")
         info = open_cache().info()
-    sites = [(path, _site_problem(path)) for path in site_paths()]
+    sites = [
+        (path, _access_problem(path, shared=True) if path.is_dir() else f"{path} in {environment.PATH} is not a folder")
+        for path in site_paths()
+    ]
     facts = {**info._asdict(), "sites": [{"path": str(path), "problem": problem} for path, problem in sites]}
     wrong = "; ".join(problem for _, problem in sites if problem)
     return Finding(facts, _folder_problem(info) or (Problem(wrong, f"correct {environment.PATH}") if wrong else None))
@@ -184,10 +187,6 @@ def _folder_problem(info: CacheInfo) -> Problem | None:
     if not reason and not info.writable:
         reason = f"{info.path} cannot be written to"
     return Problem(reason, f"set {environment.CACHE_DIR} to a folder of your own") if reason else None
-
-
-def _site_problem(path: Path) -> str:
-    return _access_problem(path, shared=True) if path.is_dir() else f"{path} in {environment.PATH} is not a folder"
 
 
 def _access_problem(path: Path, *, shared: bool) -> str:
@@ -286,19 +285,14 @@ def _jit(findings: dict[str, Finding]) -> Verdict:
     return verdict._replace(problem=Problem(*limits)) if limits and verdict.problem is None else verdict
 
 
-def _link(findings: dict[str, Finding]) -> Verdict:
-    return Verdict(f"nvJitLink {findings['nvjitlink'].facts['version']}, for PTX and LTO-IR up to its release")
-
-
-def _record(findings: dict[str, Finding]) -> Verdict:
-    return Verdict(f"in {findings['cache'].facts['path']}")
-
-
 #: By the word for a task on the command line: what has to be found without a problem, and how the task works then.
-TASKS: Final = {
+TASKS: Final[dict[str, tuple[tuple[str, ...], Callable[[dict[str, Finding]], Verdict]]]] = {
     "build": (("tools", "manifest", "nvrtc"), _build),
     "load": (("driver", "bindings"), _load),
     "jit": (("nvrtc",), _jit),
-    "link": (("nvjitlink",), _link),
-    "record": (("cache",), _record),
+    "link": (
+        ("nvjitlink",),
+        lambda found: Verdict(f"nvJitLink {found['nvjitlink'].facts['version']}, for PTX and LTO-IR up to its release"),
+    ),
+    "record": (("cache",), lambda found: Verdict(f"in {found['cache'].facts['path']}")),
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hatch_cuda_kernels.arch import parse_version, version_text
-from hatch_cuda_kernels.compiler.toolchain import bindings, first_release, pip_install
+from hatch_cuda_kernels.compiler.toolchain import bindings, first_release, loaded_files, pip_install
 from hatch_cuda_kernels.doctor import Finding
 from hatch_cuda_kernels.driver import DRIVER_NEEDED
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, ManifestError, Problem, ToolchainError
@@ -46,7 +46,7 @@ def _driver(_: str) -> Finding:
     version = ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(version))
     facts: dict[str, Any] = {
-        "file": _mapped("libcuda.so"),
+        "file": next(iter(loaded_files("/libcuda.so")), ""),
         "release": _kernel_module(),
         "cuda": version_text((version.value // 1000, version.value % 1000 // 10)),
         "devices": [],
@@ -100,7 +100,7 @@ def _nvrtc(_: str) -> Finding:
 
     version = load_toolchain().nvrtc
     archs = [str(SmArch(number // 10, number % 10)) for number in sorted(supported_numbers())]
-    return Finding({"version": version, "file": _mapped("libnvrtc.so"), "archs": archs})
+    return Finding({"version": version, "file": next(iter(loaded_files("/libnvrtc.so")), ""), "archs": archs})
 
 
 def _headers(_: str) -> Finding:
@@ -131,7 +131,7 @@ def _nvjitlink(_: str) -> Finding:
     from hatch_cuda_kernels.compiler.toolchain import disagreement, find_toolchain, library_version, nvjitlink_version
 
     version = library_version("nvJitLink") or version_text(nvjitlink_version())
-    facts: dict[str, Any] = {"version": version, "file": _mapped("libnvJitLink.so")}
+    facts: dict[str, Any] = {"version": version, "file": next(iter(loaded_files("/libnvJitLink.so")), "")}
     with suppress(ToolchainError):  # as above
         problem = disagreement(find_toolchain(), None, finisher="nvjitlink")
         facts |= {"limits": problem[:2]} if problem is not None else {}
@@ -188,15 +188,6 @@ def _chosen(answer: Any) -> dict[str, Any]:  # Explanation
     if chosen is None:
         return {"origin": None, "arch": None, "kind": None, "reason": "; ".join(answer.fixes)}
     return {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind, "reason": chosen.reason}
-
-
-def _mapped(name: str) -> str:
-    """Return the file of a library that this process has loaded; empty if the kernel does not list it."""
-    try:
-        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    return next((line.split(maxsplit=5)[5] for line in lines if f"/{name}" in line), "")
 
 
 _PROBES: Final = {

@@ -108,6 +108,8 @@ def _scope(values: dict[str, Any], modules: list[dict[str, Any]], native: Native
 
 def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances, scope: Scope) -> Module:
     values: dict[str, Any] = module.value
+    unfilled: dict[str, Any] = values["unfilled"] if "axes" in values else {}
+    unfilled = unfilled | {"launch": tuple(stated.rule for stated in launch_rules(unfilled))} if unfilled else {}
 
     def names(key: str) -> tuple[Named, ...]:
         return tuple(Named(text=item.value, where=item.spot.where) for item in values.get(key, ()))
@@ -132,9 +134,5 @@ def _module(name: str, module: Item, top: dict[str, Any], instances: _Instances,
         where=module.spot.where,
         family=values.get("family", ""),
         axes=tuple(values.get("axes", {}).items()),
-        unfilled=_family(values["unfilled"]) if "axes" in values else None,
+        unfilled=ModuleFamily(**unfilled) if unfilled else None,
     )
-
-
-def _family(unfilled: dict[str, Any]) -> ModuleFamily:
-    return ModuleFamily(**unfilled | {"launch": tuple(stated.rule for stated in launch_rules(unfilled))})

@@ -5,10 +5,7 @@ and the others take its result. Only a compile that runs holds a lock, until its
 waits while it holds one: a job that another build compiles is put off. So builds that want the same images in different
 orders share the work, and a build that is killed or interrupted does not stop the others.
 
-Workers precompile headers for jobs that begin alike, if that pays. A precompiled header serves the compiles of one
-process for one architecture with the same flags. Making one takes longer than reading the headers, beginning with it
-takes nearly nothing, and what is compiled after it takes longer than otherwise, because NVRTC takes new memory for each
-compile.
+Workers precompile headers for jobs that begin alike, if that pays.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from itertools import groupby, islice
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.compiler import (
@@ -459,12 +456,10 @@ class LostJob(NamedTuple):
         return self._error(message, second)
 
     def _error(self, message: str, second: CompileError | None = None) -> CompileError:
-        job = self.job
-        if second is None:
-            return CompileError(job.module, str(job.arch), message)
-        return CompileError(
-            job.module, str(job.arch), message, log=second.log, flags=second.flags, faults=second.faults
+        known: dict[str, Any] = (
+            {} if second is None else {"log": second.log, "flags": second.flags, "faults": second.faults}
         )
+        return CompileError(self.job.module, str(self.job.arch), message, **known)
 
 
 class _Wait(NamedTuple):
@@ -496,7 +491,9 @@ class Turns:
         keys = {image: self._keys[image] for image in job_images(job)}
         held = self._once.claim(keys.values())
         if held is None:
-            wait = self._waits.setdefault(id(job), _Wait(time.monotonic(), self._failures(keys)))
+            wait = self._waits.setdefault(
+                id(job), _Wait(time.monotonic(), {key: self._once.failure(key) for key in keys.values()})
+            )
             if time.monotonic() - wait.since < self._once.timeout:
                 return Elsewhere()
         with self._lock:
@@ -545,9 +542,6 @@ class Turns:
             log=first.log,
             seconds=first.seconds,
         )
-
-    def _failures(self, keys: Mapping[ImageId, str]) -> dict[str, Failure]:
-        return {key: self._once.failure(key) for key in keys.values()}
 
     def _raise_failure(self, job: Job) -> None:
         wait = self._waits.get(id(job))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final, Literal, NamedTuple
 
@@ -138,10 +138,6 @@ class Cell:
         """Return one of the figures by its name."""
         found: float | None = getattr(self, measure)
         return found
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the figures by name."""
-        return asdict(self)
 
 
 def figures_of(package: PackageFacts) -> tuple[Cell, ...]:

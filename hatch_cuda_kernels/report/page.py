@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import groupby
@@ -203,6 +203,10 @@ def panels_of(cells: Sequence[Cell], grid: Grid, comparison: Comparison | None =
     return tuple(_panel(measure, view, cells, grid, comparison) for measure in MEASURES for view in views)
 
 
+_NO_SECONDS: Final = "No compile times are known: a wheel does not record them. Give --timings FILE."
+_NO_CUBINS: Final = "Not recorded: no image here is a CUBIN."
+
+
 def _panel(measure: Measure, view: str, cells: Sequence[Cell], grid: Grid, comparison: Comparison | None) -> Panel:
     recorded = [value for cell in cells if (value := cell.value(measure.name)) is not None]
     steps = thresholds(recorded)
@@ -215,18 +219,15 @@ def _panel(measure: Measure, view: str, cells: Sequence[Cell], grid: Grid, compa
             face = _change_face(measure, comparison.old.get(cell.key), cell)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
     if comparison is None or view == "value":
-        scale, largest = _legend(measure, steps, recorded), _largest_values(measure, cells)
-        missing = "" if recorded else _missing_reason(measure)
+        scale = _legend(measure, steps, recorded)
+        found = {_subject_of(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
+        ordered = sorted(found.items(), key=lambda item: -item[1])
+        largest = tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
+        missing = "" if recorded else _NO_SECONDS if measure.name == "seconds" else _NO_CUBINS
     else:
         scale, largest = _CHANGE_SWATCHES, _largest_increases(measure, cells, comparison)
         missing = "" if any(box.shade != _NO_FIGURE.shade for box in boxes) else "Not recorded on both sides."
     return Panel(measure, view, tuple(boxes), _swatches(scale, boxes), largest, missing)
-
-
-def _missing_reason(measure: Measure) -> str:
-    if measure.name == "seconds":
-        return "No compile times are known: a wheel does not record them. Give --timings FILE."
-    return "Not recorded: no image here is a CUBIN."
 
 
 def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch, ...]:
@@ -297,12 +298,6 @@ def _spans(measure: Measure, cells: Sequence[Cell], grid: Grid) -> Iterator[tupl
 def _exact_text(measure: Measure, value: float) -> str:
     number = f"{value:.3f}" if measure.name == "seconds" else f"{value:,.0f}"
     return f"{number} {measure.unit}"
-
-
-def _largest_values(measure: Measure, cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
-    found = {_subject_of(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
-    ordered = sorted(found.items(), key=lambda item: -item[1])
-    return tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
 
 
 def _largest_increases(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
@@ -501,7 +496,7 @@ class Report:
             "toolchain": self.toolchain,
             "supports": package.promises.to_json().get("supports"),
             "seconds_from": package.seconds_from,
-            "rows": [cell.to_json() for cell in self.cells],
+            "rows": [asdict(cell) for cell in self.cells],
             "files": [{"path": file.path, "bytes": file.bytes} for file in package.files],
             "verdict": None if comparison is None else comparison.verdict,
             "changes": None if comparison is None else [change.to_json() for change in comparison.changes],
@@ -519,7 +514,9 @@ def render_page(report: Report) -> str:
     # A long name may break after a bracket, not within a word.
     environment.filters["breakable"] = lambda name: Markup(str(escape(name)).replace("&lt;", "&lt;<wbr>"))  # noqa: S704
     package, cells = report.package, report.cells
-    environment.filters["described"] = lambda module: _described(module, package.contents["modules"].get(module, {}))
+    families = {name: one for name, one in package.contents["modules"].items() if "family" in one}
+    named = {name: f"{one['family']}: {values_text(one['axes'])}" for name, one in families.items()}
+    environment.filters["described"] = lambda module: named.get(module, module)
     grid = grid_of(cells, report.comparison)
     panels = panels_of(cells, grid, report.comparison)
     leaves = leaves_of(package.files, package.contents)
@@ -549,11 +546,6 @@ def render_page(report: Report) -> str:
         script_hash=f"sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}",
     )
     return html
-
-
-def _described(name: str, module: dict[str, Any]) -> str:
-    """Return what the page calls a module: with axes in its name, its family and their values."""
-    return f"{module['family']}: {values_text(module['axes'])}" if "family" in module else name
 
 
 def _most_regressed(comparison: Comparison | None) -> str:

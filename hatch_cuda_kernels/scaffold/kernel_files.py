@@ -72,11 +72,6 @@ class _ModuleDraft(NamedTuple):
     templates: tuple[str, ...]
     """The templates without instances, if the source has no other kernel."""
 
-    @property
-    def module(self) -> dict[str, dict[str, Any]]:
-        """What a manifest states."""
-        return {self.name: self.stated}
-
 
 class _Untried(NamedTuple):
     """Why nothing was compiled, and the requirements to compile it."""
@@ -135,7 +130,7 @@ def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> 
         for variant in _variants(loaders, source):
             try:
                 draft = _draft(head.root, source, files, variant)
-                make_plan(head.manifest(draft.module))
+                make_plan(head.manifest({draft.name: draft.stated}))
             except HatchCudaKernelsError as error:
                 line = str(error).partition("\n")[0]
                 found.unlisted[source] = re.sub(r"^kernels\.yaml:\S+ modules\.\S+: ", "", line)
@@ -143,7 +138,8 @@ def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> 
                 if draft.templates:
                     found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
                     continue
-                found.add(_free_name(draft.name, found.modules), draft)
+                names = chain([draft.name], (f"{draft.name}_{number}" for number in count(2)))
+                found.add(next(name for name in names if name not in found.modules), draft)
                 found.left_out.update(dict.fromkeys(variant.left_out if variant else ()))
     return found
 
@@ -219,11 +215,6 @@ def _installed_folder(name: str, project: Project) -> str:
     known = package_with(name)
     folder = "" if known is None else f"{MARK}{known[0]}/{known[1]}"
     return folder if folder and project.files.is_folder(folder) else ""
-
-
-def _free_name(name: str, taken: Mapping[str, object]) -> str:
-    names = chain([name], (f"{name}_{number}" for number in count(2)))
-    return next(free for free in names if free not in taken)
 
 
 #: Rounds of compiles for other targets: the first error of a module is the first architecture's.

@@ -752,7 +752,12 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
     first = group[0]
     axes = [macro.name for macro in first.chosen if macro.is_axis]
     bare = [macro.name for macro in first.chosen if macro.value is None]
-    guessed = {macro: _guess(macro) for one in group for macro in one.chosen if macro.unresolved}
+    guessed = {
+        macro: "float" if macro.name.upper().endswith(("TYPE", "_T")) else "1"
+        for one in group
+        for macro in one.chosen
+        if macro.unresolved
+    }
     rows = [
         {macro.name: guessed.get(macro, str(macro.value)) for macro in one.chosen if macro.is_axis} for one in group
     ]
@@ -772,10 +777,6 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
         ],
         left_out=left_out,
     )
-
-
-def _guess(macro: StatedMacro) -> str:
-    return "float" if macro.name.upper().endswith(("TYPE", "_T")) else "1"
 
 
 def _stated_flags(flags: Iterable[str]) -> tuple[dict[str, Any], list[str]]:

@@ -15,7 +15,7 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import InputError, Problem, StoreError
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.manifest import FRONT_ENDS
-from hatch_cuda_kernels.names import build_order, expand, listed_module, normalize_name, placeholders
+from hatch_cuda_kernels.names import build_order, expand, listed_module, placeholders
 from hatch_cuda_kernels.options import canonical_options, options_from
 from hatch_cuda_kernels.verify.subject import (
     MISSING,
@@ -55,22 +55,10 @@ def _table_problems(subject: Subject) -> Iterator[Problem]:
     known = _known_modules(subject)
     if not known:
         yield Problem(f"the store has no modules: no folder has {store.INDEX_FILE}", REBUILD)
-    keys = [f"{line.key}\t{line.module}\t".encode() for line in subject.lines]
-    if keys != sorted(keys):
-        yield Problem(f"{store.KERNELS_FILE} is not sorted: look-ups would miss kernels", REBUILD)
-    for key, count in Counter(keys).items():
-        if count > 1:
-            name, module, _ = key.decode().split("\t")
-            yield Problem(f"{store.KERNELS_FILE} lists {name!r} {count} times", REBUILD, module)
     for module, count in Counter(line.module for line in subject.lines).items():
         if module not in known:
             yield Problem(
                 f"{store.KERNELS_FILE} lists {count} names, but there is no {store.INDEX_FILE}", REBUILD, module
-            )
-    for line in subject.lines:
-        if line.key.removeprefix("&") != normalize_name(line.name):
-            yield Problem(
-                f"{store.KERNELS_FILE} lists {line.name!r} under the wrong key, {line.key!r}", REBUILD, line.module
             )
     if subject.lines:
         yield from _other_lines(subject)
@@ -215,8 +203,6 @@ def _image_problems(index: store.ModuleIndex, image: store.ImageRecord) -> Itera
     name = f"{index.module}.{image.arch}.{image.kind}"
     if image.file != name:
         yield f"a build names {image.file} {name}"
-    if image.renames != bool(image.lowered):
-        yield f"{image.file}: only one of {store.INDEX_FILE} and {store.DETAILS_FILE} says that it renames kernels"
     tools = (index.toolchain[tool] for tool in ("nvrtc", "nvjitlink") if index.toolchain.get(tool))
     known = {ptx_isa_of_driver(parse_version(".".join(tool.split(".")[:2]))) for tool in tools}
     if image.kind == "cubin" and None not in known and image.ptx_isa not in known:

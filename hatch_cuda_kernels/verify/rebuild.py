@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -81,12 +80,9 @@ def _write(subject: Subject, modules: Sequence[_RebuiltModule], out: Path) -> No
         built = [_build_module(subject, module) for module in ordered]
         index = ordered[0].index  # what modules of one store have in common
         promises, editable, schema = subject.promises, index.editable, index.schema
-        read = partial(_read_file, Path(project))
+        folder = Path(project)
+        read = lambda name: (folder / name).read_bytes()  # noqa: E731 - as short as it can be
         store.write_store(out, built, read=read, editable=editable, promises=promises, schema=schema)
-
-
-def _read_file(project: Path, name: str) -> bytes:
-    return (project / name).read_bytes()
 
 
 def _build_module(subject: Subject, module: _RebuiltModule) -> store.BuiltModule:

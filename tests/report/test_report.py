@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from hatch_cuda_kernels.arch import SmArch
@@ -78,7 +80,7 @@ def test_figures_are_those_of_the_index():
     assert [(cell.kernel, cell.arch) for cell in cells] == [
         ("k", "sm_90"), ("k", "sm_120"), ("k", "compute_80"), ("t", "sm_90"), ("t", "compute_80"),
     ]  # fmt: skip
-    assert cells[0].to_json() == {
+    assert asdict(cells[0]) == {
         "module": "m", "kernel": "k", "arch": "sm_90", "kind": "cubin", "bytes": 1000, "packed": None, "code": 640,
         "seconds": 0.5, "registers": 30, "shared": 128, "stack": 8, "spills": 24,
     }  # fmt: skip

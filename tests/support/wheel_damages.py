@@ -344,7 +344,7 @@ DAMAGES = {
     "index cut short": (break_an_index, [], "index", "saxpy/", "index.json: cannot read the index", "build"),
     "schema unknown": (change_the_schema, [], "index", "saxpy/", "index schema 3 is not 2", "build"),
     "path leads out": (lead_out, [], "index", "saxpy/", r"images\[\d\]\.file is missing or damaged", "build"),
-    "kernels.tsv unsorted": (sort_the_table_wrongly, [], "index", "", "not sorted: look-ups would miss", "build"),
+    "kernels.tsv unsorted": (sort_the_table_wrongly, [], "index", "", "not what a build writes there", "build"),
     "kernels.tsv cut short": (cut_the_table, [], "index", "", "kernels.tsv: cut short", "build"),
     "kernels.tsv cut": (drop_from_the_table, [], "index", "saxpy/", "kernels.tsv lists no kernel", "build"),
     "architecture left out": (

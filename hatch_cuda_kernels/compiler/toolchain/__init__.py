@@ -28,7 +28,7 @@ __getattr__ = lazy(
         ),
         "toolchain": (
             "current_toolchain disagreement find_toolchain header_folders installed_headers "
-            "known_toolchains load_toolchain "
+            "known_toolchains load_toolchain loaded_files "
             "ptxas_version remember_key_part supports_arch Toolchain"
         ),
     },

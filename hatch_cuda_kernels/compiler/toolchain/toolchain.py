@@ -257,7 +257,7 @@ def _nvrtc(found: Toolchain) -> str:
 def _place(stem: str) -> str:
     """Return where a library is, in brackets; empty if no wheel brings it and this process has not loaded it."""
     files = library_files(stem)
-    path = str(files[-1]) if files else next(iter(_loaded(f"lib{stem}.so")), "")
+    path = str(files[-1]) if files else next(iter(loaded_files(f"lib{stem}.so")), "")
     return f" ({path})" if path else ""
 
 
@@ -311,7 +311,7 @@ def current_toolchain() -> Toolchain:
             return noted
         toolchain = find_toolchain()
         # Without a wheel, the kernel lists the files of NVRTC that are mapped into this process.
-        nvrtc: list[str] = [] if library_files("nvrtc") else _loaded("libnvrtc.so")
+        nvrtc: list[str] = [] if library_files("nvrtc") else loaded_files("libnvrtc.so")
         states = {str(path): file_state(path) for path in [*map(Path, nvrtc), *_evidence(toolchain)]}
         _NOTES.write(subject, {**toolchain._asdict(), "states": states})
     return toolchain
@@ -402,7 +402,8 @@ def _evidence(toolchain: Toolchain) -> list[Path]:
     return [path for part in find_parts(toolchain.include_dirs, toolchain.release[0]) for path in part.evidence]
 
 
-def _loaded(name: str) -> list[str]:
+def loaded_files(name: str) -> list[str]:
+    """Return the files with a text in their paths that this process has mapped, as far as the kernel lists them."""
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
