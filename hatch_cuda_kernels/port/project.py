@@ -31,7 +31,8 @@ def list_files(root: Path, suffixes: tuple[str, ...] = _TEXTS) -> list[str]:
             folders.clear()
             continue
         beside = "" if (at := os.path.relpath(folder, root).replace(os.sep, "/")) == "." else f"{at}/"
-        found += [f"{beside}{name}" for name in sorted(names) if name.endswith(suffixes)]
+        named = (name for name in sorted(names) if name.endswith(suffixes))
+        found += [f"{beside}{name}" for name in named if os.path.isfile(f"{folder}/{name}")]  # noqa: PTH113 - no pipe
     return found
 
 

@@ -41,6 +41,7 @@ _NO_INSTANCE: Final = (
     "all its kernels are templates ({}), and no launch shows their arguments; list the instances under instances:"
 )
 _TEXT_IN_PYTHON: Final = "a kernel that is text in Python; move the text into a .cu file, and run init again"
+_NOT_PYTHON: Final = "this Python cannot read it, so that what it compiles is not known"
 _OF_TESTS: Final = re.compile(r"(^|/)tests?/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
 #: Rounds of reading a source with more folders.
 _MOST_ROUNDS: Final = 10
@@ -125,7 +126,7 @@ def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> 
     """Return the modules of sources, as far as their text shows them. ``files`` are the project's C++ files."""
     found = Survey(untried=_NOT_YET)
     loaders = _read_python(head.root, files)
-    found.unlisted.update(dict.fromkeys(loaders.texts, _TEXT_IN_PYTHON))
+    found.unlisted.update(dict.fromkeys(loaders.texts, _TEXT_IN_PYTHON) | dict.fromkeys(loaders.unread, _NOT_PYTHON))
     for source in dict.fromkeys((*sources, *(one.source for one in loaders.requests))):
         for variant in _variants(loaders, source):
             try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import string
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, combinations, count, product
@@ -106,10 +106,14 @@ class PythonFiles:
         """The expressions that are being read, so that what refers to itself ends."""
         self.steps = 0
         """Expressions that may still be resolved; after that, all else is unknown."""
+        self.unread: Final[list[str]] = []
         for path, text in texts.items():
-            with suppress(SyntaxError, ValueError, RecursionError), catch_warnings(action="ignore"):
-                tree = ast.parse(text)
-                self._walk(tree, PythonScope(self, tree, path, None), frozenset())
+            try:
+                with catch_warnings(action="ignore"):
+                    tree = ast.parse(text)
+                    self._walk(tree, PythonScope(self, tree, path, None), frozenset())
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self.unread.append(path)
 
     def _walk(self, node: ast.AST, scope: PythonScope, branches: Choices) -> None:
         for child in ast.iter_child_nodes(node):
@@ -183,17 +187,26 @@ class PythonScope:
                 self._assign(owner, Found(ast.List([value]) if how == "append" else value, self, branches))
             case ast.Return(value=ast.expr() as value):
                 self.facts.returned.append(value)
-            case ast.For(iter=iterated):
+            case ast.For(target=target, iter=iterated):
                 self.facts.loops.append((iterated, node))
+                self._assign_each(target, iterated, branches)
             case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()], comparators=[listed]):
                 self.facts.compared[name] += getattr(listed, "elts", ())
         self.facts.calls.extend([node] if isinstance(node, ast.Call) else [])
         comprehended = node.generators if isinstance(node, _COMPREHENSIONS) else []
         self.facts.loops.extend((one.iter, node) for one in comprehended)
+        for one in comprehended:
+            self._assign_each(one.target, one.iter, branches)
         is_text = isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Constant)) or name_of(node) == "format"
         if is_text and isinstance(node, ast.expr) and node not in self.facts.parts:
             self.facts.texts.append(Found(node, self, branches))
             self.facts.parts.update(ast.walk(node))
+
+    def _assign_each(self, target: ast.expr, iterated: ast.expr, branches: Choices) -> None:
+        """Note that a name stands for each item of what is iterated over."""
+        if isinstance(target, ast.Name):
+            item = ast.copy_location(ast.Subscript(iterated, target), iterated)
+            self._assign(target, Found(item, self, branches))
 
     def _assign(self, target: ast.expr, value: Found) -> None:
         if isinstance(value.node, ast.Name):
@@ -212,11 +225,17 @@ class PythonScope:
 
     def bind(self, call: ast.Call, caller: PythonScope) -> PythonScope:
         """Return the function's scope with the arguments of a call."""
+        rest = self.node.args.kwarg if isinstance(self.node, _FUNCTIONS) else None
         parameters = [name for name in self._parameters() if name not in {"self", "cls"}]
         scope = PythonScope(self.project, self.node, self.path, self.outer)
         scope.facts = self.facts
         scope.bound = {name: Found(value, caller) for name, value in zip(parameters, call.args, strict=False)}
-        scope.bound |= {one.arg: Found(one.value, caller) for one in call.keywords if one.arg}
+        named = {one.arg: one.value for one in call.keywords if one.arg}
+        scope.bound |= {name: Found(value, caller) for name, value in named.items()}
+        if rest is not None:
+            others = {name: value for name, value in named.items() if name not in parameters}
+            mapping = ast.Dict([ast.Constant(name) for name in others], [*others.values()])
+            scope.bound[rest.arg] = Found(ast.copy_location(mapping, call), caller)
         return scope
 
     def _parameters(self) -> dict[str, ast.expr | None]:
@@ -262,10 +281,10 @@ class PythonScope:
     def passed(self, name: str) -> list[Found]:
         """Return what may be passed for a parameter: by the call, or else by any; by default; what is allowed."""
         parameters = self._parameters()
-        if name not in parameters:
-            return []
         if self.bound is not None and name in self.bound:
             return [self.bound[name]]
+        if name not in parameters:
+            return []
         default = parameters[name]
         found = [] if default is None else [Found(default, self.outer or self)]
         if self.bound is not None:
@@ -408,11 +427,13 @@ def _fields(text: str, style: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _items(found: Found, index: ast.expr) -> Iterator[Found]:
-    """Yield the item of a tuple, or of a dict: all of them if the key is not among its own."""
+    """Yield the item of a tuple, or of a dict: all of them if the key is not among its own, or the index is a name."""
     node = found.node
     if isinstance(node, (ast.Tuple, ast.List)):
         at = index.value if isinstance(index, ast.Constant) else None
-        if isinstance(at, int) and -len(node.elts) <= at < len(node.elts):
+        if isinstance(index, ast.Name):
+            yield from (found._replace(node=item) for item in node.elts)
+        elif isinstance(at, int) and -len(node.elts) <= at < len(node.elts):
             yield found._replace(node=node.elts[at])
     elif isinstance(node, ast.Dict):
         asked = ast.dump(index)
@@ -430,6 +451,9 @@ _COMPILERS: Final = {"RawModule": "code", "RawKernel": "code", "SourceModule": "
 _OF_CUPY: Final = frozenset({"RawModule", "RawKernel"})
 _READ: Final = frozenset({"open", "read_text", "read_bytes"})
 _MACRO: Final = re.compile(r"#\s*define[ \t]+([A-Za-z_]\w*(?:\([^()]*\))?)[ \t]*([^\0\n]*?\0?[^\0\n]*?)\s*(?://.*)?")
+_DEFINE: Final = re.compile(r"-D([A-Za-z_]\w*(?:\([^()]*\))?)(?:=(.*))?", re.ASCII | re.DOTALL)
+#: Flags whose values may be the next items of a list.
+_SPLIT: Final = frozenset({"-D", "--define-macro", "-I", "--include-path", "-U", "--undefine-macro"})
 #: Functions that the one with the compile calls, inside each other.
 _DEEPEST_CALLS: Final = 2
 _MOST_PRODUCTS: Final = 4096
@@ -457,8 +481,8 @@ class StatedMacro(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a part of the value is not known."""
-        return UNKNOWN in (self.value or "")
+        """Whether a part of the value is not known, or is not plain text."""
+        return not (self.value or "").isprintable()
 
 
 class PythonCompile(NamedTuple):
@@ -479,16 +503,20 @@ class Loaders(NamedTuple):
 
     requests: list[PythonCompile]
     texts: list[str]
+    unread: list[str]
+    """Files that name what compiles, and that this Python cannot read."""
 
 
 def read_loaders(root: Path, paths: Iterable[str], sources: Sequence[str]) -> Loaders:
-    """Return what Python files compile of some sources. A file that cannot be read has nothing to say."""
-    found, texts = Loaders([], []), {}
+    """Return what Python files compile of some sources."""
+    found, texts = Loaders([], [], []), {}
     for path in paths:
         with suppress(OSError):
             texts[path] = (root / path).read_bytes()
-    if any(name.encode() in text for text in texts.values() for name in _COMPILERS):
+    compiling = {path for path, text in texts.items() if any(name.encode() in text for name in _COMPILERS)}
+    if compiling:
         project = PythonFiles(texts)
+        found.unread.extend(path for path in project.unread if path in compiling)
         for call in project.calls_of(_COMPILERS):
             for request in _requests(project, call, sources, found.texts):
                 if request not in found.requests:
@@ -502,7 +530,7 @@ def _requests(
     """Yield what a call compiles: what each call of the function around it asks for."""
     node, function = compiled.node, compiled.scope.node
     assert isinstance(node, ast.Call)  # noqa: S101 - it is one of the calls
-    calls = project.calls_of([function.name]) if isinstance(function, ast.FunctionDef) else []
+    calls = project.calls_of([function.name]) if isinstance(function, _FUNCTIONS) else []
     scopes = [compiled.scope.bind(call.node, call.scope) for call in calls if isinstance(call.node, ast.Call)]
     keywords = {one.arg: one.value for one in node.keywords}
     given = [*node.args[:1], *(keywords[name] for name in (_COMPILERS[name_of(node)],) if name in keywords)]
@@ -510,12 +538,24 @@ def _requests(
         project.steps = _MOST_STEPS
         facts = _Facts(scope)
         files = dict.fromkeys(file for one in facts.paths for file in _files(one.text, sources))
-        flags, names = ([*_listed(scope, keywords.get(name))] for name in ("options", "name_expressions"))
+        options, names = ([*_listed(scope, keywords.get(name))] for name in ("options", "name_expressions"))
+        flags = [*_whole_flags(options)]
         if not files and any("__global__" in one.text for code in given for one in scope.texts_of(code)):
             texts.append(compiled.place)
-        for file, (chosen, fixed) in product(files, facts.macros(flags)):
-            kept = tuple(flag for flag in flags if not flag.startswith(("-D", "-I")))
-            yield PythonCompile(file, chosen, fixed, kept, tuple(names), name_of(node) in _OF_CUPY)
+        kept = tuple(flag for flag in flags if not (flag.startswith("-I") or _DEFINE.fullmatch(flag)))
+        known = tuple(name for name in names if UNKNOWN not in name)
+        for file, (chosen, fixed) in product(files, facts.macros(flags, f"an option at {compiled.place}")):
+            yield PythonCompile(file, chosen, fixed, kept, known, name_of(node) in _OF_CUPY)
+
+
+def _whole_flags(flags: Iterable[str]) -> Iterator[str]:
+    """Yield flags with their values, which may be the next items; where something is unknown, only of macros."""
+    rest = iter(flags)
+    for flag in rest:
+        joined = f"{flag}={next(rest, '')}" if flag in _SPLIT else flag
+        whole = re.sub(r"^(?:-D=|-D\s+|--define-macro=|--define-macro\s+)(?=\w)", "-D", joined)
+        if UNKNOWN not in whole or _DEFINE.fullmatch(whole):
+            yield whole
 
 
 def _files(text: str, sources: Iterable[str]) -> list[str]:
@@ -526,7 +566,7 @@ def _files(text: str, sources: Iterable[str]) -> list[str]:
 
 
 def _listed(scope: PythonScope, node: ast.expr | None, within: tuple[object, ...] = ()) -> Iterator[str]:
-    """Yield the texts in a list that are known, with what is added to it elsewhere."""
+    """Yield the texts in a list, with what is added to it elsewhere."""
     if node is None or (scope.place, ast.dump(node)) in within:
         return
     parts: Sequence[Found] = ()
@@ -534,8 +574,8 @@ def _listed(scope: PythonScope, node: ast.expr | None, within: tuple[object, ...
     match node:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             parts = [Found(one.value, scope) for one in elements if isinstance(one, ast.Starred)]
-            known = (text.text for one in elements if not isinstance(one, ast.Starred) for text in scope.texts_of(one))
-            yield from (text for text in known if UNKNOWN not in text)
+            plain = (one for one in elements if not isinstance(one, ast.Starred))
+            yield from (text.text for one in plain for text in scope.texts_of(one))
         case ast.BinOp(left=left, right=right):
             parts = [Found(left, scope), Found(right, scope)]
         case ast.Call():
@@ -617,12 +657,14 @@ class _Facts:
                 missing = StatedMacro(name, None, frozenset({(condition, 1 - branch)}), is_defined=False)
                 self._chosen[name][missing] = None
 
-    def macros(self, flags: Iterable[str]) -> list[tuple[tuple[StatedMacro, ...], tuple[StatedMacro, ...]]]:
-        """Return the macros that are chosen together, each time with those that are always the same."""
+    def macros(self, flags: Iterable[str], place: str) -> list[tuple[tuple[StatedMacro, ...], tuple[StatedMacro, ...]]]:
+        """Return the macros that are chosen together, each time with those that are always the same.
+
+        ``place`` is where the flags are stated.
+        """
         every = {name: [*values] for name, values in (self._defined | self._chosen).items()}
-        for flag in (one[2:].strip() for one in flags if one.startswith("-D")):
-            name, has_value, value = flag.partition("=")
-            every.setdefault(name, []).append(StatedMacro(name, value if has_value else None))
+        for name, value in (found.groups() for found in map(_DEFINE.fullmatch, flags) if found):
+            every.setdefault(name, []).append(StatedMacro(name, value, unresolved=place))
         known = {name: _without_unknown(values) for name, values in every.items()}
         is_fixed = {
             name: name not in self._chosen
@@ -735,6 +777,8 @@ def variants(requests: Sequence[PythonCompile], stem: str) -> Iterator[Variants]
     groups: dict[object, list[PythonCompile]] = defaultdict(list)
     own = [one for one in requests if one.is_cupy] or requests
     axes = {macro.name for one in own for macro in one.chosen}
+    always = {macro for one in own for macro in one.fixed}
+    axes |= {name for name, number in Counter(macro.name for macro in always).items() if number > 1}
     for one in own:
         chosen = (*one.chosen, *(macro for macro in one.fixed if macro.name in axes))
         fixed = tuple(macro for macro in one.fixed if macro.name not in axes)

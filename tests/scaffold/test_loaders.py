@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from hatch_project import PYPROJECT
@@ -127,6 +128,60 @@ module = RawModule(code=(Path(__file__).parent / "fill.cu").read_text(), options
     assert found["fill"].left_out == ["--odd is left out: write it under extra if it matters"]
 
 
+#: What calls of a loader say in other ways, and what is drafted of it: the module's name, its macros and guesses.
+WAYS = {
+    "by keywords of any name": (
+        """
+def load(name, *, options=(), **subs):
+    text = open(name + ".cu").read()
+    for old, new in subs.items():
+        text = text.replace(old, str(new))
+    return RawModule(code=text, options=options)
+for kind in ("float", "double"):
+    load("k", T=kind, N=2, S="a\\nb", options=("-DLIMIT=4",))
+""",
+        "k_{T}_{N}_{S}",
+        {"LIMIT": "4", "T": ["float", "double"], "N": ["2"], "S": ["1"]},
+        ["1 is a guess for S: 'a\\nb' at use.py:8; list its values"],
+        [],
+    ),
+    "by options that callers choose": (
+        """
+@cache
+async def load(kind, tile):
+    options = ["-DT=" + kind, "-D", f"TILE={tile}", "--define-macro=A=2", "-I", "."]
+    return RawModule(open("k.cu").read(), options=options)
+load("float", 1), load("int", 2)
+""",
+        "k_{T}_{TILE}",
+        {"A": "2", "T": ["float", "int"], "TILE": ["1", "2"]},
+        [],
+        [],
+    ),
+    "by options in a loop, of which some are unknown or no macros": (
+        """
+code = open("k.cu").read()
+made = [RawModule(code=code, options=(f"-DT={t}", f"-DN={n}", f"{n}", "-D1A", "-DB-C=1")) for t in ["a", "b"]]
+""",
+        "k_{T}_{N}",
+        {"T": ["a", "b"], "N": ["1"]},
+        ["1 is a guess for N: an option at use.py:3; list its values"],
+        [f"{flag} is left out: write it under extra if it matters" for flag in ("-D1A", "-DB-C=1")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "name", "macros", "guesses", "left_out"), WAYS.values(), ids=WAYS.keys())
+def test_other_ways_to_choose_macros(text, name, macros, guesses, left_out, drafted):
+    """What callers choose is an axis, however it is passed on."""
+    found, _ = drafted(["k.cu"], **{"use.py": text})
+    assert [*found] == [name]
+    axes = {axis: values for axis, values in macros.items() if isinstance(values, list)}
+    assert found[name].stated["matrix"] == axes
+    assert found[name].stated["options"]["define"] == macros | {axis: f"{{{axis}}}" for axis in axes}
+    assert (found[name].guesses, found[name].left_out) == (guesses, left_out)
+
+
 def test_macros_in_front_of_the_text(drafted):
     """Lines with #define, by format and in a mapping; what is defined for some only takes an entry of its own."""
     text = """\
@@ -238,6 +293,7 @@ def test_init_drafts_what_a_loader_compiles(tmp_path, monkeypatch, capsys):
         '    return load_kernel("fill", {"TYPE": type}), load_kernel("plain", {"TYPE": "int"})\n'
         'load_kernel("refused", {"TYPE": "int", "SIZE": 2})\n',
         "p/text.py": "import cupy\nk = cupy.RawKernel('__global__ void f() {}', 'f')\n",
+        "p/old.py": "print 'RawModule'\n",
         "tests/test_p.py": "import cupy\nk = cupy.RawKernel('__global__ void g() {}', 'g')\n",
         "kernels/fill.cu": kernel.format("fill", 1),
         "kernels/plain.cu": "inline TYPE two() { return 2; }\n" + kernel.format("plain", "two()"),
@@ -247,6 +303,8 @@ def test_init_drafts_what_a_loader_compiles(tmp_path, monkeypatch, capsys):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
+    if hasattr(os, "mkfifo"):  # Windows has none
+        os.mkfifo(tmp_path / "p" / "pipe.py")
     assert main(["init", "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
     modules = load_manifest(tmp_path / "kernels.yaml").modules
@@ -263,6 +321,7 @@ def test_init_drafts_what_a_loader_compiles(tmp_path, monkeypatch, capsys):
         "  # p/text.py:2: a kernel that is text in Python; move the text into a .cu file, and run init again\n" in text
     )
     assert '  # kernels/refused.cu: kernels/refused.cu:1:58: error: identifier "missing" is undefined\n' in text
+    assert "  # p/old.py: this Python cannot read it, so that what it compiles is not known\n" in text
     assert "test_p" not in text
     assert [note for note in done["notes"] if note.startswith("-std=")] == [
         "-std=c++14 is left out: the headers of CUDA 13 need C++17, the default"
