@@ -149,6 +149,9 @@ def _grouped(values):
 REFUSED = [
     ("i", 1.5, r"argument 1 \(i\) of take is int, got 1.5 \(float\): not an integer"),
     ("i", 1 << 40, r"argument 1 \(i\) of take is int, got .*: not in the range"),
+    ("i", TextureObject(), r"argument 1 \(i\) of take is int, got fake_cupy.TextureObject: not an integer"),
+    ("f", ndarray(0x40, ()), r"argument 3 \(f\) of take is float, got fake_cupy.ndarray"),
+    ("d", MemoryPointer(UnownedMemory(0x50, 4, None, 0), 2), r"argument 4 \(d\) of take is double, got fake_cupy.Mem"),
     ("y", np.zeros(3), r"argument 0 \(y\) of take"),
     ("p", np.float32(1), r"argument 7 \(p\) of take is Pair, got numpy.float32: 4 bytes instead of 8"),
     ("w", "text", r"argument 8 \(w\) of take is Whole"),

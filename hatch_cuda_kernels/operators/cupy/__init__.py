@@ -243,24 +243,24 @@ class _Taken:
             return lambda arg: self._by_value(arg, packing)
         if packing.is_float or packing.code == "?":
             return self._number
-        return lambda arg: self._integer(self._number(arg), 8 * packing.size, is_signed=packing.is_signed)
+        take = self._number if 8 * packing.size < _WORD else self._number_or_address
+        return lambda arg: self._integer(take(arg), 8 * packing.size, is_signed=packing.is_signed)
 
     def _address(self, arg: Any) -> Any:
         if isinstance(arg, self._array):
             return arg.data.ptr
-        return None if arg is None else self._integer(self._number(arg), _WORD, is_signed=False)
+        return None if arg is None else self._integer(self._number_or_address(arg), _WORD, is_signed=False)
 
-    def _number(self, arg: Any) -> Any:
-        """Return a number, None as 0, an array or a texture as its address, and a numpy array of one number as that."""
-        if isinstance(arg, int | float):
-            return arg
-        if arg is None:
-            return 0
+    def _number_or_address(self, arg: Any) -> Any:
         if isinstance(arg, self._array):
             return arg.data.ptr
-        if isinstance(arg, self._by_pointer):
-            return int(arg.ptr)
-        return self._one_of(arg)
+        return int(arg.ptr) if isinstance(arg, self._by_pointer) else self._number(arg)
+
+    def _number(self, arg: Any) -> Any:
+        """Return a number, None as 0, and a numpy array of one number as that."""
+        if isinstance(arg, int | float):
+            return arg
+        return 0 if arg is None else self._one_of(arg)
 
     def _one_of(self, arg: Any) -> Any:
         is_one = isinstance(arg, self._numpy.ndarray) and arg.size == 1
