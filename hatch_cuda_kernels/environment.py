@@ -28,8 +28,10 @@ EXECUTOR = "HATCH_CUDA_KERNELS_EXECUTOR"
 JIT = "HATCH_CUDA_KERNELS_JIT"
 #: Read-only cache folders, separated as in PATH.
 PATH = "HATCH_CUDA_KERNELS_PATH"
+#: The file that requests for kernels are appended to.
+TRACE = "HATCH_CUDA_KERNELS_TRACE"
 
-OWN = (ACCELERATOR, CACHE_DIR, CACHE_MAX_BYTES, CACHE_TRUST, EXECUTOR, JIT, PATH)
+OWN = (ACCELERATOR, CACHE_DIR, CACHE_MAX_BYTES, CACHE_TRUST, EXECUTOR, JIT, PATH, TRACE)
 #: Variables of CUDA, Hatch and the system that decide what is found and loaded here.
 FOREIGN = (
     "CONDA_PREFIX",
@@ -66,6 +68,16 @@ def check_policy(policy: str) -> Policy:
 def jit_allowed() -> bool:
     """Return whether the environment allows compiling."""
     return os.environ.get(JIT, "1") != "0"
+
+
+#: Files that this process records requests in, whatever its environment says by then.
+ALWAYS_TRACED: list[str] = []
+
+
+def trace_files() -> tuple[str, ...]:
+    """Return the files that requests for kernels are recorded in."""
+    stated = os.environ.get(TRACE)
+    return (*ALWAYS_TRACED, stated) if stated and stated not in ALWAYS_TRACED else (*ALWAYS_TRACED,)
 
 
 #: A number with a unit: of 1000, as download pages count, or of 1024 with an ``i``.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.compiler import CompileJob, Recipe, entry_of, further_levels, read_recipe
+from hatch_cuda_kernels.environment import trace_files
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.image import Image, Kind, Symbol
 from hatch_cuda_kernels.includes import Project, normalize
@@ -220,6 +221,7 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
         from hatch_cuda_kernels.compiler import run_job  # loads NVRTC
 
         job.check(load_toolchain())
+        _record(request, "compiling")
         shown = sources
         while True:
             try:
@@ -235,9 +237,20 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
         from hatch_cuda_kernels.compiler.toolchain import current_toolchain  # only for the key
 
         entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
+        if not made:
+            _record(request, "cached", entry)
     else:
         entry = compile_now()
     return CompiledSource(entry.image, kind, entry.arch, _spelled(entry.kernels, job.names), entry.log, cached=not made)
+
+
+def _record(request: _SourceRequest, answer: str, entry: Entry | None = None) -> None:
+    """Record in the program's trace, if it has one, what became of a request."""
+    if files := trace_files():
+        from hatch_cuda_kernels.runtime.ladder import record_source  # few programs are traced
+
+        path = None if entry is None else open_cache().path_of(entry)
+        record_source(files, answer, request.recipe.names, request.arch, request.kind, path)
 
 
 def _spelled(kernels: Sequence[Symbol], names: Sequence[str]) -> tuple[Symbol, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import signal
 import textwrap
 from collections import Counter
@@ -137,6 +138,16 @@ def whole_example_store(tmp_path_factory, isolation, slow):
 def example_wheel(tmp_path_factory, isolation):
     """Return the example project's wheel, less what uses CUB, built with what is installed here."""
     return make_once(tmp_path_factory, "example_wheel", partial(_build_wheel, without_cub)) / EXAMPLE_WHEEL
+
+
+@pytest.fixture(scope="session")
+def example_site(tmp_path_factory, example_wheel):
+    """Return a folder with the package of the example's wheel, as an installer leaves it, for ``sys.path``."""
+
+    def unpack(folder):
+        shutil.unpack_archive(example_wheel, folder / "site", "zip")
+
+    return make_once(tmp_path_factory, "example_site", unpack) / "site"
 
 
 @pytest.fixture(scope="session")

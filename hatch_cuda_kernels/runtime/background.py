@@ -99,7 +99,7 @@ def tier_up(request: Request) -> None:
 
 
 @atexit.register
-def _finish_for_next() -> None:
+def finish_for_next() -> None:
     """Wait at exit for compiles for the next process: otherwise a short program would never record one.
 
     Ctrl-C ends the wait, and a program that ended by Ctrl-C does not wait.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.store import StoreReader
 
-__all__ = ["CHECKS", "Demands", "Verification", "verify_store"]
+__all__ = ["CHECKS", "Demands", "Outcome", "Verification", "verify_store"]
 
 #: Every check by name, in the order they run. A check never raises for a damaged store: it returns the problems.
 CHECKS: Final[dict[str, Callable[[Subject], Outcome]]] = {

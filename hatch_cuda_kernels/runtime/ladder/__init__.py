@@ -8,13 +8,17 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.compile_rungs import *
     from hatch_cuda_kernels.runtime.ladder.explanation import *
     from hatch_cuda_kernels.runtime.ladder.request import *
+    from hatch_cuda_kernels.runtime.ladder.trace import *
 
 __getattr__ = lazy(
     __name__,
     {
-        "climb": "cached compile_ahead obtain prebuilt_cubins prebuilt_ptx trials",
+        "climb": "before_compiling cached compile_ahead obtain prebuilt_cubins prebuilt_ptx trials",
         "compile_rungs": "jit_candidates LOGGER",
         "explanation": "explain Explanation",
         "request": "find_kernel find_variable make_request Request",
+        "trace": (
+            "import_name lost_lines read_lines read_trace record_answer record_compile record_source TracedRequest"
+        ),
     },
 )

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from hatch_cuda_kernels.arch import SmArch, isa_refusal, preference, version_text
-from hatch_cuda_kernels.environment import JIT
+from hatch_cuda_kernels.arch import SmArch, preference, version_text
+from hatch_cuda_kernels.environment import JIT, trace_files
 from hatch_cuda_kernels.errors import (
     CompileError,
     ImageRefusedError,
@@ -51,7 +51,7 @@ def _prebuilt(
     records = [record for record in fitting if record.arch.is_trial(request.capability) == trial]
     for record in sorted(records, key=lambda record: preference(record.arch, request.capability)):
         if exact is None or exact == (record.arch.capability == request.capability):
-            refusal = (None if trial else record.arch.refusal(request.capability)) or _refusal(request, record)
+            refusal = (None if trial else record.arch.refusal(request.capability)) or request.why_not(record)
             reason = refusal or _acceptance(request, record)
             yield Candidate("prebuilt", record.arch, kind, refusal is None, reason, partial(request.read, record))
 
@@ -100,17 +100,6 @@ trials: Final[Rung] = partial(_prebuilt, trial=True)
 _COMPATIBLE: Final[tuple[Rung, ...]] = (prebuilt_cubins, prebuilt_ptx, cached, jitted, finished, trials)
 _TIER_UP: Final[tuple[Rung, ...]] = (exact_cubins, cached, other_cubins, prebuilt_ptx, jitted, finished, trials)
 _EXACT: Final[tuple[Rung, ...]] = (exact_cubins, cached, jitted, other_cubins, prebuilt_ptx, finished, trials)
-
-
-def _refusal(request: Request, record: ImageRecord) -> str | None:
-    """Return why a prebuilt image of a fitting architecture cannot be used; of several reasons, what helps most."""
-    lowered = request.kernel.lowered
-    return (
-        request.source.stale
-        or (isa_refusal(record.ptx_isa, request.driver, "the driver") if record.kind == "ptx" else None)
-        or (f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None)
-        or request.refused(record.sha256)
-    )
 
 
 def _acceptance(request: Request, record: ImageRecord) -> str:
@@ -165,7 +154,13 @@ def obtain(request: Request, take: Callable[[Image], _T]) -> _T:
     Raises CompileError if a compile failed, StoreError if damage of the store forbade one, or NoImageError with every
     candidate's reason.
     """
-    attempts = list(climb(request, take))
+    files, images = trace_files(), list[Image]()
+    attempts = list(climb(request, _noting(take, images) if files else take))
+    if files:
+        from hatch_cuda_kernels.runtime.ladder.trace import record_answer  # few programs are traced
+
+        taken = images[-1] if attempts and attempts[-1].taken is not None else None
+        record_answer(files, request, [attempt.candidate for attempt in attempts], taken)
     if attempts and attempts[-1].taken is not None:
         return attempts[-1].taken
     failures = [attempt.failure for attempt in attempts if attempt.failure is not None]
@@ -173,6 +168,14 @@ def obtain(request: Request, take: Callable[[Image], _T]) -> _T:
         raise failures[0]
     considered, device = [attempt.candidate for attempt in attempts], SmArch.of_device(request.capability)
     raise NoImageError(request.kernel.name, str(device), considered, suggest_fixes(request, considered))
+
+
+def _noting(take: Callable[[Image], _T], images: list[Image]) -> Callable[[Image], _T]:
+    def take_and_note(image: Image) -> _T:
+        images.append(image)
+        return take(image)
+
+    return take_and_note
 
 
 def climb(request: Request, take: Callable[[Image], _T]) -> Iterator[Attempt[_T]]:
@@ -185,6 +188,14 @@ def climb(request: Request, take: Callable[[Image], _T]) -> Iterator[Attempt[_T]
                 return
             if tried.leave_rung:
                 break
+
+
+def before_compiling(request: Request) -> Iterator[Candidate]:
+    """Yield the prebuilt candidates that come before anything is compiled; the disk cache does not count."""
+    for rung in ladder(request):
+        if rung is jitted:
+            return
+        yield from rung(request) if rung is not cached else ()
 
 
 def compile_ahead(request: Request) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.environment import JIT
+from hatch_cuda_kernels.environment import JIT, trace_files
 from hatch_cuda_kernels.errors import CompileError, InputError, Problem, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
 from hatch_cuda_kernels.runtime.ladder.request import image_of, recorded_candidate
@@ -39,25 +39,16 @@ LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
 _NOTICEABLE: Final = 1.0
 
 
-def _why(request: Request) -> str:
-    if not request.listed:
-        return f"the {_what(request)} is not in the package's kernels.yaml"
-    if request.source.stale:
-        return request.source.stale
-    built = ", ".join(str(record.arch) for record in request.module.images)
-    return f"not prebuilt: the package was built for {built}"
-
-
-def _what(request: Request) -> str:
-    return "instance" if request.unlisted is None else "combination of axes"
-
-
 def get_or_make_image(request: Request, key: str, arch: SmArch, tool: str, make: Callable[[], Entry]) -> Image:
     """Make an image and record it, unless another process does so. Log that, and how to avoid it."""
-    what, why = f"{request.module.module} ({request.kernel.name}) for {arch} with {tool}", _why(request)
+    what, why = f"{request.module.module} ({request.kernel.name}) for {arch} with {tool}", request.why_not_prebuilt
 
     def compile_now() -> Entry:
         LOGGER.info("compiling %s; %s", what, why)
+        if files := trace_files():
+            from hatch_cuda_kernels.runtime.ladder.trace import record_compile  # few programs are traced
+
+            record_compile(files, request, arch, tool)
         nvtx = sys.modules.get("nvtx")  # if the application has imported it
         name = f"hatch_cuda_kernels: compile {request.kernel.name}"
         with nullcontext() if nvtx is None else nvtx.annotate(name), _progress(f"compiling {what}"):
@@ -69,7 +60,7 @@ def get_or_make_image(request: Request, key: str, arch: SmArch, tool: str, make:
         level = logging.WARNING if entry.seconds > _NOTICEABLE else logging.INFO
         recorded = image.path is not None
         kept = "recorded for the next process" if recorded else "not recorded, so that each process compiles it again"
-        ship = f"ship {arch}" if request.listed else f"list the {_what(request)} in kernels.yaml"
+        ship = f"ship {arch}" if request.listed else f"list the {request.what_is_unlisted} in kernels.yaml"
         advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
         LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", what, entry.seconds, kept, why, advice)
     return image

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.arch import SmArch, isa_refusal
 from hatch_cuda_kernels.driver import current_device
 from hatch_cuda_kernels.environment import JIT_FORBIDDEN, check_policy, jit_allowed
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
@@ -48,6 +48,8 @@ class Request(NamedTuple):
     """Why the driver of such a device refused an image (by digest) earlier in this process, or None."""
     compiled: dict[str, Image]
     """What was compiled for this request before its device was asked, by key."""
+    asked: str | None = None
+    """The module that was asked for; None for a name that only one module may have."""
 
     @property
     def arch(self) -> SmArch:
@@ -65,6 +67,39 @@ class Request(NamedTuple):
         return self.instance is None and self.unlisted is None
 
     @property
+    def what_is_unlisted(self) -> str:
+        """What the manifest does not list, in words."""
+        return "instance" if self.unlisted is None else "combination of axes"
+
+    @property
+    def why_not_prebuilt(self) -> str:
+        """Why something is compiled for this request, or would have to be."""
+        if not self.listed:
+            return f"the {self.what_is_unlisted} is not in the package's kernels.yaml"
+        if self.source.stale:
+            return self.source.stale
+        built = ", ".join(str(record.arch) for record in self.module.images)
+        fitting = [one for one in self.module.images if one.kind != "ltoir" and not one.arch.refusal(self.capability)]
+        reasons = [f"{one.arch} {one.kind}: {why}" for one in fitting if (why := self.why_not(one))]
+        if len(reasons) < len(fitting) and (self.tier_up or self.policy == "exact"):
+            asks = "tier_up" if self.tier_up else "the policy exact"
+            reasons.append(f"{asks} asks for code for exactly this device")
+        return "; ".join((f"not prebuilt: the package was built for {built}", *reasons))
+
+    @property
+    def line_to_add(self) -> str:
+        """What has the package ship the image that this request lacks."""
+        module = listed_module(self.kernel.module)
+        if self.unlisted is not None:
+            return f"write {self.unlisted.line_to_add}"
+        if self.instance is not None:
+            return f"add {self.instance!r} to modules.{module}.instances in the package's kernels.yaml"
+        if self.source.stale:
+            return "build the package again: its sources were edited since"
+        where = f"modules.{module}.arches, or to arches for all modules, in the package's kernels.yaml"
+        return f"add {self.arch} to {where}"
+
+    @property
     def compile_refusal(self) -> str | None:
         """Why nothing may be compiled, or None."""
         if self.policy == "prebuilt":
@@ -74,6 +109,16 @@ class Request(NamedTuple):
     def refused(self, sha256: str) -> str | None:
         """Return why the driver refused an image (by digest) earlier in this process, or None."""
         return self.refusal(self.capability, sha256)
+
+    def why_not(self, record: ImageRecord) -> str | None:
+        """Return why an image of a fitting architecture cannot be used, or None; of several reasons, the best."""
+        lowered = self.kernel.lowered
+        return (
+            self.source.stale
+            or (isa_refusal(record.ptx_isa, self.driver, "the driver") if record.kind == "ptx" else None)
+            or (f"the kernel is not in this image ({lowered})" if lowered in record.lacks else None)
+            or self.refused(record.sha256)
+        )
 
     def is_exact(self, image: Image) -> bool:
         """Return whether an image is machine code for exactly this compute capability."""
@@ -177,6 +222,7 @@ def make_request(
         jit=jit_allowed(),
         refusal=refusal,
         compiled={},
+        asked=module,
     )
 
 
