@@ -19,4 +19,7 @@ cd "$work" || exit 1
 } | tee "$out/machine.txt"
 HATCH_CUDA_KERNELS_CACHE_DIR="$work/cache" python3 -m example_project 2>&1 | tee "$out/example.txt"
 python3 -m pytest -v --tb=short tests/gpu 2>&1 | tee "$out/tests-gpu.txt" | tail -60
-(cd example_tests && python3 -m pytest -q --tb=short -p no:cacheprovider -c /dev/null . 2>&1) | tee "$out/tests-example.txt" | tail -25
+# No kernel of the example is compiled, and its requests are kept: they prove its wheel on any machine.
+watch=(-p hatch_cuda_kernels.pytest_plugin --no-jit --kernel-trace "$(cd "$out" && pwd)/example-requests.jsonl")
+(cd example_tests && HATCH_CUDA_KERNELS_CACHE_DIR="$work/no-cache" python3 -m pytest -q --tb=short "${watch[@]}" \
+  -p no:cacheprovider -c /dev/null . 2>&1) | tee "$out/tests-example.txt" | tail -25

@@ -173,7 +173,9 @@ class Proof(NamedTuple):
         for one, found in self.failed:
             for each in found:
                 if each.image is None:
-                    problem = Problem(f"{one.kernel}: {each.reason}", each.fix, listed_module(one.module))
+                    problem = Problem(
+                        printable(f"{one.kernel}: {each.reason}"), printable(each.fix), listed_module(one.module)
+                    )
                     problems.setdefault(problem, []).append(str(each.gpu))
         count = sum(len(found) for _, found in self.judged)
         named = (one._replace(message=f"on {', '.join(gpus)}: {one.message}") for one, gpus in problems.items())
@@ -192,7 +194,8 @@ class Proof(NamedTuple):
             yield text_table(headings, [(one.kernel, listed_module(one.module), *found) for one, found in self.failed])
         for package in dict.fromkeys(one.package for one in self.others):
             names = [*dict.fromkeys(one.kernel for one in self.others if one.package == package)]
-            yield f"not judged: {count_text(len(names), 'kernel')} of {package or 'no package'}: {list_text(names)}"
+            what = f"{count_text(len(names), 'kernel')} of {package or 'no package'}: {list_text(names)}"
+            yield printable(f"not judged: {what}")
         yield from self.notes
         if self.patch:
             yield self.patch.removesuffix("\n")

@@ -59,7 +59,9 @@ README_OF_SOURCES: Final = template("README.of-sources.md") + template("building
 
 def ci_text(names: Collection[str]) -> str:
     """Return the file for a CI of a project with these files; it runs the test that is among them."""
-    return template("kernels.yml") + (f"      - run: python -m pytest {_TEST_FILE}\n" if _TEST_FILE in names else "")
+    return template("kernels.yml") + (
+        f"      - run: python -m pytest --no-jit {_TEST_FILE}\n" if _TEST_FILE in names else ""
+    )
 
 
 class Scaffold(NamedTuple):

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "store.md": ("",),  # lists of files
     "cli.md": ("hatch-cuda-kernels ",),  # usages: test_reference compares the options
     "jax.md": ("ArgumentError: ",),  # tests/operators/jax
+    "no-compile-at-run-time.md": ("saxpy of", "failed   requests", "request  "),  # tests/verify/test_requests
     "torch-operators.md": ("mylib::saxpy",),  # tests/operators/torch
     "what-nvrtc-is-shown.md": ("k.cu:1: error",),  # test_shown_edits
 }
