@@ -260,7 +260,7 @@ def _package_of(package: str, reader: StoreReader) -> str:
 def _judge(reader: StoreReader, traced: TracedRequest, gpu: Gpu) -> Judgement:
     """Return what the ladder has for a request on a GPU before it compiles, and what CUDA promises to run there."""
     from hatch_cuda_kernels.runtime.ladder import before_compiling, make_request  # as above
-    from hatch_cuda_kernels.store import find_module, driver_refusal
+    from hatch_cuda_kernels.store import driver_refusal, find_module
 
     # With tier_up, what is used at once does not keep the exact image from being compiled.
     policy = "exact" if traced.tier_up and traced.policy != "prebuilt" else traced.policy

@@ -117,7 +117,7 @@ def test_source_text_that_the_program_compiles(traced, fresh_cache):
     ]  # fmt: skip
 
 
-def test_a_refusal_has_its_reasons(store, traced):
+def test_a_refusal_has_its_reasons(store, traced, fresh_cache):
     """Also for a name with quotes, line feeds, a NUL and half a surrogate pair, which read as they were."""
     name = "block_sum<float, '\"\\\n\u2028\0\udcff>"
     for one in ("saxpy", name):
