@@ -11,13 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, closes_captures, is_identifier
-from hatch_cuda_kernels.execution_space.alignments import ATTRIBUTES, align_class, align_member, edit_of
 from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
 from hatch_cuda_kernels.execution_space.marks import (
+    ATTRIBUTES,
     HOST,
     MARKS,
     VirtualFunctions,
+    align_class,
+    align_member,
     attribute_tokens,
+    edit_of,
     is_constant,
     is_marked,
 )
