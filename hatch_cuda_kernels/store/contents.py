@@ -26,6 +26,7 @@ from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDE
 from hatch_cuda_kernels.store.reader import StoreReader, find_store
 from hatch_cuda_kernels.store.source import ModuleSource
 from hatch_cuda_kernels.store.texts import json_text
+from hatch_cuda_kernels.terminal import printable
 
 #: What reading a member of a damaged wheel raises.
 UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error)
@@ -46,23 +47,27 @@ def open_package(package: str) -> Iterator[StoreReader]:
         else:
             yield StoreReader(_find(package), package)
     except StoreError as error:
-        raise InputError(str(error)) from error
+        raise InputError(printable(str(error))) from error
 
 
 def _find(package: str) -> Path:
     named = Path(package)
-    if any((folder / KERNELS_FILE).is_file() for folder in (named, named / STORE_FOLDER)):
-        return find_store(named)
     try:
+        if any((folder / KERNELS_FILE).is_file() for folder in (named, named / STORE_FOLDER)):
+            return find_store(named)
         return find_store(package)
     except StoreError:
         if named.is_dir():
             return find_store(named)
         raise
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        raise StoreError(package, f"cannot be read: {error.strerror}") from error
 
 
 def _unpack(wheel: Path, folder: Path) -> Path:
     try:
+        if wheel.exists() and not wheel.is_file():  # to open a pipe is to wait
+            raise zipfile.BadZipFile("it is not a regular file")
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if f"/{STORE_FOLDER}/" in name]
             for name in names:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from doc_blocks import CLI_PAGE
+from slow_parameters import slow_but
+from store_damage import damage
 from wheels import Wheel
 
 from hatch_cuda_kernels.build import build_store
@@ -584,6 +586,22 @@ def test_a_damaged_wheel_is_bad_input(released, plant, capsys):
     for pair in ((released, plant(damage)), (plant(damage), released), (released, "nowhere.whl")):
         assert main(["compare", *map(str, pair), "--expect", "major"]) == 2
     assert "saxpy.sm_90.cubin does not match" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seeds", slow_but([range(12)], [range(12), range(12, 60)]), ids=str)
+def test_no_damage_raises_anything(rebuilt, tmp_path, seeds, capsys):
+    """Whatever is wrong in a file of one of two releases, there is a verdict, or an error that says what it is."""
+    sound = rebuilt(())
+    copy = shutil.copytree(sound, tmp_path / "copy")
+    files = sorted(path for path in copy.rglob("*") if path.suffix in {".json", ".tsv", ".cubin"})
+    for seed in seeds:
+        rng = random.Random(seed)
+        path = rng.choice(files)
+        before = path.read_bytes()
+        path.write_bytes(damage(rng, path))
+        for pair in ((sound, copy), (copy, sound)):
+            assert main(["compare", *map(str, pair), "--expect", "major"]) in {0, 2}, (seed, path)
+        path.write_bytes(before)
 
 
 def table():
