@@ -252,6 +252,8 @@ class _Taken:
         return None if arg is None else self._integer(self._number_or_address(arg), _WORD, is_signed=False)
 
     def _number_or_address(self, arg: Any) -> Any:
+        if isinstance(arg, int):  # most are
+            return arg
         if isinstance(arg, self._array):
             return arg.data.ptr
         return int(arg.ptr) if isinstance(arg, self._by_pointer) else self._number(arg)
