@@ -39,11 +39,14 @@ def run(args: argparse.Namespace) -> int:
     from hatch_cuda_kernels.load import store_of  # no other command needs it
     from hatch_cuda_kernels.store import open_package
 
+    axes = dict(args.axis)
+    if len(axes) < len(args.axis):
+        raise InputError("--axis states an axis twice; write each once")
     with open_package(args.package) as reader:
         store, facts = store_of(reader), {"arch": args.arch, "driver": args.driver, "policy": args.policy}
         try:
-            if args.axis:
-                module = store.module(args.module or args.kernel, **dict(args.axis))
+            if axes:
+                module = store.module(args.module or args.kernel, **axes)
                 explanation = module.explain(args.kernel, **facts)
             else:
                 explanation = store.explain(args.kernel, module=args.module, **facts)

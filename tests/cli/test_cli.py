@@ -339,6 +339,7 @@ def test_explain_finds_a_module_by_axes(capsys, make_project, tmp_path, fresh_ca
     assert (status, data["chosen"]["origin"]) == (0, "jitted")
     assert data["notes"][0].startswith("module 'k_3' is 'k' with N=3, which the manifest does not list")
     assert run(capsys, *ask, "--axis", "M=3")[0] == 2
+    assert run(capsys, *ask, "--axis", "N=2", "--axis", "N=3")[0] == 2
     with pytest.raises(SystemExit):
         run(capsys, *ask, "--axis", "N")
 
