@@ -208,6 +208,12 @@ def placeholders(pattern: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(_PLACEHOLDER, pattern)))
 
 
+def quoted_placeholders(texts: Iterable[str]) -> set[str]:
+    """Return the names of the placeholders in strings and characters of C++ texts, where all spaces count."""
+    literals = (part for text in texts for part in _parts(text) if '"' in part or "'" in part)
+    return {name for part in literals for name in placeholders(part)}
+
+
 def fill(pattern: str, values: Mapping[str, object]) -> str:
     """Return the pattern with its placeholders replaced. Raises KeyError for one without a value."""
     return re.sub(_PLACEHOLDER, lambda match: str(values[match[1]]), pattern)

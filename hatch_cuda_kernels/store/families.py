@@ -8,7 +8,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.names import fill_known, module_name, normalize_name, placeholders, values_text
+from hatch_cuda_kernels.names import (
+    fill_known,
+    module_name,
+    normalize_name,
+    placeholders,
+    quoted_placeholders,
+    values_text,
+)
 from hatch_cuda_kernels.store.launch_rules import ExpressionError, LaunchRule
 
 if TYPE_CHECKING:
@@ -62,9 +69,18 @@ class ModuleFamily(NamedTuple):
         return cls(**plain | {"names": (*data["names"],), "define": define, "launch": rules})
 
     def spelled(self, axes: Mapping[str, str]) -> dict[str, str]:
-        """Return values as the manifest spells them, or else in the shortest form, in the order of its axes."""
+        """Return values as the manifest spells them, or else in the shortest form, in the order of its axes.
+
+        Those that are in a string stay as they are.
+        """
         keys = {axis: normalize_name(axes[axis]) for axis in self.axes}
-        return {axis: _by_key(self.axes[axis]).get(key, key) for axis, key in keys.items()}
+        found = {axis: _by_key(self.axes[axis]).get(key, key) for axis, key in keys.items()}
+        return {axis: axes[axis] if axis in self.quoted else value for axis, value in found.items()}
+
+    @property
+    def quoted(self) -> set[str]:
+        """The axes whose values are in a string of a macro or a name, so that all their spaces count."""
+        return quoted_placeholders((*(text for _, text in self.define), *self.names))
 
     def refusal(self, axes: Mapping[str, str]) -> str:
         """Return why these values may not be compiled; empty if they may."""

@@ -333,7 +333,9 @@ def find_module(reader: StoreReader, family: str, values: Mapping[str, object]) 
     key = family_key(family, axes)
     lines = reader.find(key) if axes else []
     if lines or key in reader.unlisted:
-        return lines[0].module if lines else key
+        found_module = lines[0].module if lines else key
+        _check_spaces(reader, family, axes, reader.module(found_module).axes)
+        return found_module
     if not axes and reader.has_module(family):
         return family
     holders = reader.find(axes_key(family, axes)) if axes else []
@@ -351,6 +353,16 @@ def find_module(reader: StoreReader, family: str, values: Mapping[str, object]) 
 
     ((base, (found, details)),) = known.items()
     return reader.add(UnlistedModule(found, reader.module(base), found.spelled(axes), details.levels))
+
+
+def _check_spaces(reader: StoreReader, family: str, axes: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Raise InputError for a value that differs in spaces from that of the module, if a string of the source has it."""
+    other = [axis for axis, value in axes.items() if value != known.get(axis, value)]
+    for line in reader.find(axes_key(family, axes)) if other else ():
+        for axis in reader.family(line.module)[0].quoted.intersection(other):
+            message = f"{axis} is {known[axis]!r}, and not {axes[axis]!r}, and spaces count, because it is in a string"
+            fix = "write the quotes into the values, and not around the placeholder"
+            raise InputError(f"{reader.label} has a module {family!r} with {message}; to have both, {fix}")
 
 
 def _unknown(reader: StoreReader, family: str, axes: Mapping[str, str]) -> str:

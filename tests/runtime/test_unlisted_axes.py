@@ -115,6 +115,27 @@ def test_what_the_manifest_excludes_is_not_compiled(build, fresh_cache):
     assert entries(fresh_cache) == []
 
 
+def test_spaces_count_in_strings_and_nowhere_else(build):
+    """An image whose string has other spaces than were asked for is none that was asked for."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "k_{TEXT}_{T}":
+            source: k.cu
+            matrix: {TEXT: ["a, b"], T: ["pair< int >"]}
+            options: {define: {TYPE: "{T}", TEXT: '"{TEXT}"'}}
+    """
+    source = 'template <class T> struct pair {}; extern "C" __global__ void k(TYPE*, char* x) { *x = TEXT[2]; }\n'
+    store = build(manifest, **{"k.cu": source})
+    assert store.module("k", TEXT="a, b", T="pair<int>").is_listed
+    other = store.module("k", TEXT="c ,d", T="pair<float >")
+    assert other.axes == {"TEXT": "c ,d", "T": "pair<float>"}
+    for axes, known in (({"TEXT": "a,b", "T": "pair<int>"}, "a, b"), ({"TEXT": "c, d", "T": "pair<float>"}, "c ,d")):
+        with pytest.raises(InputError, match=f"TEXT is '{known}', and not '{axes['TEXT']}', and spaces count, because"):
+            store.module("k", **axes)
+
+
 def test_a_message_lists_some_of_many_values(build):
     """The first ones, and how many more there are."""
     manifest = f"""
