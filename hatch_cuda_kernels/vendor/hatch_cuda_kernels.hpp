@@ -638,7 +638,7 @@ inline std::optional<Version> newest_isa(const Version& driver) {
 
 // ----------------------------------------------------------------------------------------------------------- Files
 // A store is a folder, or a table in memory. Whoever can change it can run code on the device, but nothing in it makes
-// this loader read outside the folder or the table, or recurse or allocate without bound.
+// this loader read outside the folder or the table, recurse without bound, or take more memory than its files have.
 
 /// The bytes of a file. A NUL follows them, as the driver needs for PTX.
 struct Content {
@@ -654,8 +654,8 @@ class Files {
   Files& operator=(const Files&) = delete;
 
   virtual bool has(const std::string& path) const = 0;
-  /// The content of a file by its inner path. Throws Malformed if it is missing or damaged.
-  virtual Content read(const std::string& path) const = 0;
+  /// The content of a file by its inner path, of at most so many bytes. Throws Malformed.
+  virtual Content read(const std::string& path, std::uint64_t most = std::uint64_t{1} << 40) const = 0;
 
   const std::string label;  ///< in messages
 };
@@ -669,12 +669,12 @@ class Folder final : public Files {
     return std::filesystem::is_regular_file(place(path), error);
   }
 
-  Content read(const std::string& path) const override {
+  Content read(const std::string& path, std::uint64_t most) const override {
     std::error_code error;
     const std::filesystem::path file = place(path);
     require(std::filesystem::is_regular_file(file, error), "there is no such file; install the package again");
     const std::uintmax_t size = std::filesystem::file_size(file, error);
-    require(!error && size < (std::uintmax_t{1} << 40), "its size cannot be read");
+    require(!error && size <= most, "it is larger than it should be; install the package again");
     const auto data = std::make_shared<std::string>(static_cast<std::size_t>(size), '\0');
     std::ifstream stream(file, std::ios::binary);
     stream.read(data->data(), static_cast<std::streamsize>(size));
@@ -709,7 +709,7 @@ class Embedded final : public Files {
 
   bool has(const std::string& path) const override { return find(path) != count_; }
 
-  Content read(const std::string& path) const override {
+  Content read(const std::string& path, std::uint64_t) const override {
     const std::uint64_t row = find(path);
     require(row != count_, "there is no such file; embed the store again");
     return {part(row, 16), nullptr};
@@ -862,6 +862,7 @@ struct Driver {
 #define HATCH_CUDA_KERNELS_MEMBER(name, ...) int(HATCH_CUDA_KERNELS_API* name)(__VA_ARGS__) = nullptr;
   HATCH_CUDA_KERNELS_CALLS(HATCH_CUDA_KERNELS_MEMBER)
 #undef HATCH_CUDA_KERNELS_MEMBER
+  int(HATCH_CUDA_KERNELS_API* cuKernelGetParamInfo)(Handle, std::size_t, std::size_t*, std::size_t*) = nullptr;  ///< from 12.4 on
   Version version;
   bool is_ending = false;  ///< whether the process ends, and the driver perhaps before this
 
@@ -963,6 +964,8 @@ struct Driver {
 #define HATCH_CUDA_KERNELS_TAKE(name, ...) take(name, #name);
     HATCH_CUDA_KERNELS_CALLS(HATCH_CUDA_KERNELS_TAKE)
 #undef HATCH_CUDA_KERNELS_TAKE
+    void* const info = find("cuKernelGetParamInfo");
+    std::memcpy(&cuKernelGetParamInfo, &info, sizeof cuKernelGetParamInfo);
     check(cuInit(0), "cuInit");
     int number = 0;
     check(cuDriverGetVersion(&number), "cuDriverGetVersion");
@@ -1204,6 +1207,15 @@ class Signature {
     return join(parts, ", ", parts.size());
   }
 
+  /// Whether these are the parameters of a kernel, as far as its driver tells: of others, it would read past the values.
+  bool is_of(const Driver& driver, Handle kernel) const {
+    std::size_t offset = 0, size = 0;
+    const auto is_there = [&](std::size_t i) { return driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(kernel, i, &offset, &size) == 0; };
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (is_there(i) && size != parameters_[i].size) return false;
+    return !is_there(parameters_.size());
+  }
+
   bool has_types() const { return !parameters_.empty() && !parameters_[0].type.empty(); }
 
  private:
@@ -1372,9 +1384,10 @@ class StoreData {
     const Line line;
     const Signature signature;
     std::shared_mutex mutex;
-    std::map<unsigned long long, Loaded> loads;  ///< by the context's id
+    std::map<unsigned long long, std::shared_ptr<const Loaded>> loads;  ///< by the context's id
 
-    Loaded loaded() {
+    /// The kernel in the current context, which loads it there the first time.
+    std::shared_ptr<const Loaded> loaded() {
       Driver& driver = Driver::get();
       unsigned long long id = 0;
       if (driver.cuCtxGetId(nullptr, &id) != 0) id = driver.context();
@@ -1501,7 +1514,7 @@ class StoreData {
     return line.lowered;
   }
 
-  Loaded load_for(KernelState& kernel) {
+  std::shared_ptr<const Loaded> load_for(KernelState& kernel) {
     const Lock lock(mutex_);
     Driver& driver = Driver::get();
     const unsigned long long id = driver.context();
@@ -1511,12 +1524,12 @@ class StoreData {
     }
     const Request request = request_here(kernel.line, true);
     std::vector<Candidate> candidates;
-    const std::optional<Loaded> loaded = climb(request, Ask::driver, false, candidates);
+    std::optional<Loaded> loaded = climb(request, Ask::driver, false, candidates);
     if (!loaded) throw_no_image(request, std::move(candidates));
     const std::unique_lock<std::shared_mutex> writing(kernel.mutex);
     for (auto at = kernel.loads.begin(); at != kernel.loads.end();)
-      at = driver.is_alive(at->second.context, at->first) ? std::next(at) : kernel.loads.erase(at);
-    return kernel.loads[id] = *loaded;
+      at = driver.is_alive(at->second->context, at->first) ? std::next(at) : kernel.loads.erase(at);
+    return kernel.loads[id] = std::make_shared<const Loaded>(std::move(*loaded));
   }
 
   std::mutex limits;  ///< one thread at a time reads and raises the limits of a kernel
@@ -1600,7 +1613,7 @@ class StoreData {
         bool is_this = true;
         item.each([&](const std::string& axis, const Json& value) {
           const auto given = axes.find(axis);
-          is_this = is_this && given != axes.end() && key_of(value.text()) == key_of(given->second);
+          is_this = is_this && given != axes.end() && value.raw().size() < 4096 && key_of(value.text()) == key_of(given->second);
         });
         found = found || is_this;
       });
@@ -1731,7 +1744,7 @@ class StoreData {
     try {
       require(!image.is_packed, "cannot read the image: it is packed, and this loader has no decompressor; use "
                                 "`hatch-cuda-kernels embed`, or build with packing: none");
-      content = files_->read(image.path);
+      content = files_->read(image.path, image.bytes);
       require(content.bytes.size() == image.bytes && sha256(content.bytes) == image.sha256,
               "the image does not match the digest in its index; install the package again");
       loaded.image = {request.line.module, image.arch.text, image.kind, image.sha256, lowered(request.line, image), content.bytes, content.owner};
@@ -1772,6 +1785,10 @@ class StoreData {
       return std::nullopt;
     }
     driver.check(code, call);
+    if (!Signature(request.line).is_of(driver, loaded.kernel)) {
+      reason = "cannot read the image " + files_->label + "/" + image.path + ": its kernel has other parameters than kernels.tsv; build it again";
+      return std::nullopt;
+    }
     driver.check(driver.cuCtxGetCurrent(&loaded.context), "cuCtxGetCurrent");
     driver.check(driver.cuCtxGetDevice(&loaded.ordinal), "cuCtxGetDevice");
     known = library;
@@ -1807,23 +1824,23 @@ class Kernel {
   }
 
   /// The image that the current context has.
-  Image image() const { return state_->loaded().image; }
+  Image image() const { return state_->loaded()->image; }
 
   /// The CUfunction and the CUkernel (a cudaKernel_t) of the current context, for calls of the driver or the runtime.
-  void* function() const { return state_->loaded().function; }
-  void* handle() const { return state_->loaded().kernel; }
+  void* function() const { return state_->loaded()->function; }
+  void* handle() const { return state_->loaded()->kernel; }
 
   Attributes attributes() const {
-    const detail::Loaded loaded = state_->loaded();
-    const auto of = [&](int which) { return attribute(loaded, which); };
+    const std::shared_ptr<const detail::Loaded> loaded = state_->loaded();
+    const auto of = [&](int which) { return attribute(*loaded, which); };
     return {of(4), of(1), of(2), of(3), of(0), of(8), of(6), of(5)};
   }
 
   /// Sets a CUfunction_attribute on the current device, such as 9, the preferred carveout of shared memory.
   void set_attribute(int which, int value) const {
-    const detail::Loaded loaded = state_->loaded();
+    const std::shared_ptr<const detail::Loaded> loaded = state_->loaded();
     const detail::Driver& driver = detail::Driver::get();
-    driver.check(driver.cuKernelSetAttribute(which, value, loaded.kernel, loaded.ordinal), "cuKernelSetAttribute", name());
+    driver.check(driver.cuKernelSetAttribute(which, value, loaded->kernel, loaded->ordinal), "cuKernelSetAttribute", name());
   }
 
  private:
@@ -1859,12 +1876,12 @@ class Kernel {
     }
     if (config.pdl) add(6).value.number = 1;
     if (config.priority) add(8).value.number = *config.priority;
-    const detail::Loaded loaded = state_->loaded();
+    const std::shared_ptr<const detail::Loaded> loaded = state_->loaded();
     if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;  // such a launch does nothing
-    allow(loaded, config);
+    allow(*loaded, config);
     const detail::Driver& driver = detail::Driver::get();
-    const int code = driver.cuLaunchKernelEx(&made, loaded.function, places, nullptr);
-    if (code != 0) driver.check(code, "launching " + name(), limits(loaded, made));
+    const int code = driver.cuLaunchKernelEx(&made, loaded->function, places, nullptr);
+    if (code != 0) driver.check(code, "launching " + name(), limits(*loaded, made));
   }
 
   /// Opts in to what a launch needs: much shared memory, large clusters. A limit is never lowered.
@@ -1902,18 +1919,18 @@ class Variable {
   };
 
   Place place() const {
-    const detail::Loaded loaded = state_->loaded();
-    const std::string lowered = store_->lowered(line_, loaded.image.sha256);
+    const std::shared_ptr<const detail::Loaded> loaded = state_->loaded();
+    const std::string lowered = store_->lowered(line_, loaded->image.sha256);
     const detail::Driver& driver = detail::Driver::get();
     const detail::DuringCapture guard(driver);
     Place made{0, 0};
-    const int code = driver.cuLibraryGetGlobal(&made.address, &made.size, loaded.library, lowered.c_str());
+    const int code = driver.cuLibraryGetGlobal(&made.address, &made.size, loaded->library, lowered.c_str());
     driver.check(code, "cuLibraryGetGlobal", code == 500 ? "the variable " + line_.name + " is not in the image; build it again" : "");
     return made;
   }
 
   /// The image that it is in.
-  Image image() const { return state_->loaded().image; }
+  Image image() const { return state_->loaded()->image; }
 
  private:
   friend class Store;

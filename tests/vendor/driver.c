@@ -15,7 +15,7 @@ uint64_t reset; /* a bit for each device whose context is gone */
 int capability[2] = {9, 0}, driver_version = 13000;
 uint64_t sizes[16];                                /* of the parameters, where they are passed one by one */
 int (*judge)(const char *image, const char *name); /* what to answer when a kernel of an image is asked for */
-const char *variable_name;
+char variable_name[64];
 static unsigned char variable[16];
 static uint64_t generations[2];
 static _Thread_local uint64_t current;
@@ -55,10 +55,12 @@ int cuLibraryGetKernel(uint64_t *kernel, const char *library, const char *name) 
     return memcmp(library, "refuse", 6) ? strcmp(name, "saxpy") && strcmp(name, "odd") ? 500 : 0 : 209;
 }
 int cuLibraryGetGlobal(void **address, size_t *bytes, const char *library, const char *name) {
-    *address = variable; *bytes = sizeof variable; variable_name = name;
+    *address = variable; *bytes = sizeof variable;
+    strncpy(variable_name, name, sizeof variable_name - 1);
     return library && (judge || !strcmp(name, "d_bias")) ? 0 : 500;
 }
 int cuKernelGetFunction(uint64_t *function, uint64_t kernel) { *function = kernel + 0x100; return kernel != 0x300; }
+int cuKernelGetParamInfo(uint64_t kernel, size_t index, size_t *offset, size_t *size) { *offset = 0; *size = index < 16 ? sizes[index] : 0; return *size == 0; }
 int cuKernelGetAttribute(int *value, int which, uint64_t kernel, int device) { *value = which == 1 ? 0 : which == 0 ? 1024 : 49152; return kernel != 0x300 || device > 1; }
 int cuKernelSetAttribute(int which, int value, uint64_t kernel, int device) { return kernel != 0x300 || device > 1 || which != 8; }
 int cuStreamSynchronize(void *stream) { return 0; }

@@ -91,7 +91,7 @@ static std::string answer(const Json& ask) {
     }
     if (ask.get("variable")) {
       const hck::Variable variable = store.get_global(name, module);
-      return described(variable.image(), asked_sha256, of_driver<const char*>("variable_name"));
+      return described(variable.image(), asked_sha256, &of_driver<char>("variable_name"));
     }
     const hck::Image image = store.get_kernel(name, module).image();
     return described(image, asked_sha256, asked_name);
@@ -194,12 +194,13 @@ static void launch(const std::string& path) {
     found["explained"] = store.explain("saxpy").text();
     found["no image"] = told([&] { store.find_image("saxpy", "sm_75"); });
     found["not listed"] = told([&] { store.get_kernel("saxpi"); });
-    found["variable"] = std::to_string(store.get_global("d_bias").place().size);
 
     // Structs, and a pointer to integers that are longer than those of int
-    const hck::Kernel odd = store.get_kernel("odd");
+    found["other parameters"] = told([&] { store.get_kernel("odd"); });
     const std::array<std::uint64_t, 6> odd_sizes{8, 128, 2, 1, 8, 0};
     std::copy_n(odd_sizes.begin(), odd_sizes.size(), sizes);
+    const hck::Kernel odd = store.get_kernel("odd");
+    found["variable"] = std::to_string(store.get_global("d_bias").place().size);
     std::uint64_t* const word = reinterpret_cast<std::uint64_t*>(4096);
     const auto odd_with = [&](auto... args) { return told([&] { odd.launch({1, 1}, args...); }); };
     found["odd"] = odd_with(Pair{1, 2}, Map{}, Half{15}, true, word);

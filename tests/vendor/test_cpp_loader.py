@@ -171,6 +171,7 @@ def test_every_refusal_has_its_reason(outcome):
     assert refused in outcome["explained"]
     assert "-> accepted prebuilt compute_80 ptx" in outcome["explained"]
     assert "to fix: build the store with sm_75 among its arches" in outcome["no image"]
+    assert "its kernel has other parameters than kernels.tsv" in outcome["other parameters"]
     assert "no kernel saxpi in" in outcome["absent"]
     assert "its kernels: odd, saxpy" in outcome["absent"]
 
