@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
-from cpp_loader import compile_program, damaged_stores, framed, run_program
+from cpp_loader import SANITIZERS, compile_program, damaged_stores, framed, run_program
 
 #: Stores of one process.
 BATCH = 2000
@@ -50,7 +50,7 @@ def main() -> None:
     stores = enumerate(islice(damaged_stores(args.seed), args.count))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        compile_program(folder, args.compiler)
+        compile_program(folder, args.compiler, *SANITIZERS, "-O1", "-g1")
         while batch := list(islice(stores, BATCH)):
             written = folder / "stores"
             frames = [frame for number, (files, table) in batch for frame in frames_of(files, table, written, number)]

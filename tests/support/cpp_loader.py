@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
     import pytest
 
-__all__ = ["COMPILERS", "compile_driver", "compile_program", "damaged_stores", "framed", "made_program", "run_program"]
+__all__ = [
+    "COMPILERS",
+    "SANITIZERS",
+    "WARNINGS",
+    "compile_driver",
+    "compile_program",
+    "damaged_stores",
+    "framed",
+    "made_program",
+    "run_program",
+]
 
 VENDOR = HERE.parent / "vendor"
 COMPILERS = ("g++", "clang++")

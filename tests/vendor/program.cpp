@@ -202,7 +202,7 @@ static void launch(const std::string& path) {
     const hck::Kernel odd = store.get_kernel("odd");
     found["variable"] = std::to_string(store.get_global("d_bias").place().size);
     std::uint64_t* const word = reinterpret_cast<std::uint64_t*>(4096);
-    const auto odd_with = [&](auto... args) { return told([&] { odd.launch({1, 1}, args...); }); };
+    const auto odd_with = [&](const auto&... args) { return told([&] { odd.launch({1, 1}, args...); }); };
     found["odd"] = odd_with(Pair{1, 2}, Map{}, Half{15}, true, word);
     found["odd bytes"] = std::to_string(passed[136]) + " " + std::to_string(passed[138]);
     found["odd pair"] = odd_with(1.0, Map{}, Half{15}, true, word);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -198,6 +199,72 @@ def test_damaged_stores_are_refused(program, tmp_path):
     outcomes = run_program(program, "fuzz", given=b"".join(frames))
     assert outcomes["names"] == 300
     assert min(outcomes[name] for name in ("taken", "StoreError", "NoImageError", "NotFoundError")) > 100
+
+
+#: Changes of an index as text, and whether it is still one; what is said of a member that nobody reads does not matter.
+INDEXES = {
+    "nothing": (lambda text: text, True),
+    "a name twice, the last one right": (lambda text: text.replace('"images":', '"images": 7, "images":'), True),
+    "a name twice, the last one wrong": (
+        lambda text: text.replace('"schema":', '"schema": 2, "schema": 3, "x":'),
+        False,
+    ),
+    "half a character in what nobody reads": (lambda text: text.replace("{", r'{"x": "\ud800",', 1), True),
+    "an escaped name": (lambda text: text.replace('"images"', r'"\u0069mages"'), True),
+    "half a character in a file": (lambda text: text.replace("exact.sm_90", r"exact\udc00.sm_90"), False),
+    "a character beyond 16 bits": (lambda text: text.replace("exact.sm_80", r"\ud83d\ude00.sm_80"), True),
+    "NUL in a file": (lambda text: text.replace("exact.sm_90", r"exact\u0000.sm_90"), False),
+    "a bare NUL": (lambda text: text.replace("exact.sm_90", "exact\0.sm_90"), False),
+    "deep in what nobody reads": (lambda text: text.replace("{", '{"x":' + "[" * 100 + "]" * 100 + ",", 1), True),
+    "too deep": (lambda text: text.replace("{", '{"x":' + "[" * 100_000 + "]" * 100_000 + ",", 1), False),
+    "endlessly deep": (lambda _: '{"x":' * 100_000, False),
+    "a size with an exponent": (lambda text: re.sub(r'"bytes": [0-9]+', '"bytes": 1e1', text), False),
+    "a size with a fraction": (lambda text: re.sub(r'"bytes": ([0-9]+)', r'"bytes": \1.0', text), False),
+    "a size of 2**64 and more": (
+        lambda text: re.sub(r'"bytes": ([0-9]+)', r'"bytes": 184467440737095516\1', text),
+        False,
+    ),
+    "a size of a thousand digits": (lambda text: re.sub(r'"bytes": [0-9]+', f'"bytes": {"9" * 1000}', text), False),
+    "a number of a thousand digits": (lambda text: text.replace("{", f'{{"x": {"9" * 1000},', 1), True),
+    "an architecture of a thousand digits": (lambda text: text.replace("sm_80", f"sm_{'9' * 1000}"), True),
+    "something after the end": (lambda text: f"{text} 1", False),
+    "no end": (lambda text: text.rstrip()[:-1], False),
+    "a control character": (lambda text: text.replace('"exact"', '"exact\n"', 1), False),
+    "a comma too many": (lambda text: text.replace("[", "[,", 1), False),
+    "a number with a zero in front": (lambda text: text.replace("{", '{"x": 01,', 1), False),
+}
+
+
+def test_an_enemys_index(program, tmp_path):
+    """Names given twice, escapes, depth and numbers are read as the package reads them, or are refused as damaged."""
+    asks, expected = [], []
+    for number, (change, is_sound) in enumerate(INDEXES.values()):
+        store = shutil.copytree(HERE / "stores" / "devices", tmp_path / str(number))
+        index = store / "exact" / "index.json"
+        index.write_bytes(change(index.read_text()).encode())
+        asks.append({"store": str(store), "name": "exact", "device": "9.0", "driver": "13.0"})
+        expected.append(is_sound)
+        try:
+            arch = str(open_store(store).find_image("exact", arch="sm_90", policy="prebuilt").arch)
+        except HatchCudaKernelsError:
+            arch = ""
+        assert arch == ("sm_90" if is_sound else ""), [*INDEXES][number]
+    for name, answer, is_sound in zip(INDEXES, answers_to(program, asks), expected, strict=True):
+        assert in_words(answer).get("image") == ("sm_90 cubin" if is_sound else None), name
+        assert is_sound or answer == {"error": "damaged", "file": "exact/index.json"}, name
+
+
+def test_sizes_that_lie(program, tmp_path):
+    """An image that is not as large as the index says is not read, whatever its digest."""
+    store = shutil.copytree(HERE / "stores" / "devices", tmp_path / "store")
+    index = store / "exact" / "index.json"
+    data = json.loads(index.read_text())
+    (cubin,) = (image for image in data["images"] if image["arch"] == "sm_90")
+    for bytes_, taken in ((cubin["bytes"], "sm_90 cubin"), (0, "compute_80 ptx"), (2**40 - 1, "compute_80 ptx")):
+        cubin["bytes"] = bytes_
+        index.write_text(json.dumps(data))
+        ask = {"store": str(store), "name": "exact", "device": "9.0", "driver": "13.0"}
+        assert answers_to(program, [ask])[0]["image"] == taken
 
 
 def test_files_that_are_no_files(program, tmp_path):
