@@ -67,9 +67,22 @@ inline namespace HATCH_CUDA_KERNELS_REVISION {
 /// Major and minor: a compute capability, a CUDA version, a version of PTX.
 using Version = std::pair<unsigned, unsigned>;
 
-inline std::string to_string(const Version& version) {
-  return std::to_string(version.first) + "." + std::to_string(version.second);
+namespace detail {
+template <class T>
+void add(std::string& text, const T& part) {
+  if constexpr (std::is_same_v<T, Version>) text += std::to_string(part.first) + "." + std::to_string(part.second);
+  else if constexpr (std::is_integral_v<T>) text += std::to_string(part);
+  else text += part;
 }
+
+/// One text of texts, numbers and versions.
+template <class... Parts>
+std::string cat(const Parts&... parts) {
+  std::string text;
+  (add(text, parts), ...);
+  return text;
+}
+}  // namespace detail
 
 /// An image that was considered for a kernel, and why it was taken or not.
 struct Candidate {
@@ -80,7 +93,7 @@ struct Candidate {
   std::string reason;
 
   std::string text() const {
-    return (accepted ? "accepted " : "refused  ") + origin + " " + arch + " " + kind + ": " + reason;
+    return detail::cat(accepted ? "accepted " : "refused  ", origin, " ", arch, " ", kind, ": ", reason);
   }
 };
 
@@ -168,7 +181,7 @@ inline std::vector<std::string> split(std::string_view text, char mark) {
 inline std::string join(const std::vector<std::string>& parts, const char* mark, std::size_t most = 20) {
   std::string text;
   for (std::size_t i = 0; i < std::min(parts.size(), most); ++i) text += (i ? mark : "") + parts[i];
-  return parts.size() > most ? text + mark + std::to_string(parts.size() - most) + " more" : text;
+  return parts.size() > most ? cat(text, mark, parts.size() - most, " more") : text;
 }
 
 // ------------------------------------------------------------------------------------------------------------ Text
@@ -258,7 +271,7 @@ class Json {
 
   Json at(std::string_view name) const {
     const std::optional<Json> found = get(name);
-    if (!found) throw Malformed(std::string(name) + " is missing");
+    if (!found) throw Malformed(cat(name, " is missing"));
     return *found;
   }
 
@@ -455,7 +468,7 @@ inline std::size_t literal_end(std::string_view s, std::size_t begin) {
   if (starts_with(rest, "R\"")) {
     const std::size_t open = rest.find_first_of("( \t\n\v\f\r", 2);
     const bool is_raw = open != rest.npos && rest[open] == '(' && open <= 18;
-    const std::string close = is_raw ? ")" + std::string(rest.substr(2, open - 2)) + "\"" : "";
+    const std::string close = is_raw ? cat(")", rest.substr(2, open - 2), "\"") : "";
     const std::size_t end = is_raw ? rest.find(close, open + 1) : rest.npos;
     if (end != rest.npos) return word_end(s, at + end + close.size());
   }
@@ -538,7 +551,7 @@ inline std::string key_of(std::string_view name) {
 /// The key of a template's name: without what is in <> and (), and without leading & and :.
 inline std::string template_of(std::string_view key) {
   std::string plain;  // without literals, which may hold brackets
-  for (const std::string_view token : tokens(key)) plain += (token.find_first_of("'\"") == token.npos ? std::string(token) : "0") + " ";
+  for (const std::string_view token : tokens(key)) plain += cat(token.find_first_of("'\"") == token.npos ? token : "0", " ");
   std::string kept, closing;
   for (const char c : key_of(plain)) {
     const bool opens = c == '(' || (c == '<' && (closing.empty() || closing.back() == '>'));
@@ -592,17 +605,15 @@ struct Arch {
 
   /// Why code for this cannot run on a device, by the table; empty if it can.
   std::string refusal(const Version& device) const {
-    const std::string own = to_string(capability);
-    if (capability == device) return "";
-    if (suffix == 'a') return "architecture-specific code for " + own + " runs on no other device";
-    if (suffix == 'f' && device.first != capability.first)
-      return "family-specific code for " + std::to_string(capability.first) + ".x runs on no other family";
-    if (suffix == 'f' || is_virtual) return capability <= device ? "" : "needs compute capability " + own + " or higher";
-    if (device.first != capability.first) return "a CUBIN for " + own + " never runs on another major";
-    if (device.second < capability.second)
-      return "a CUBIN for " + own + " never runs on a lower minor (" + to_string(device) + ")";
-    if (is_integrated(capability) || is_integrated(device))
-      return "integrated (Tegra) parts are promised exact CUBINs only (" + own + " is not " + to_string(device) + ")";
+    const Version& own = capability;
+    if (own == device) return "";
+    if (suffix == 'a') return cat("architecture-specific code for ", own, " runs on no other device");
+    if (suffix == 'f' && device.first != own.first) return cat("family-specific code for ", own.first, ".x runs on no other family");
+    if (suffix == 'f' || is_virtual) return own <= device ? "" : cat("needs compute capability ", own, " or higher");
+    if (device.first != own.first) return cat("a CUBIN for ", own, " never runs on another major");
+    if (device.second < own.second) return cat("a CUBIN for ", own, " never runs on a lower minor (", device, ")");
+    if (is_integrated(own) || is_integrated(device))
+      return cat("integrated (Tegra) parts are promised exact CUBINs only (", own, " is not ", device, ")");
     return "";
   }
 
@@ -889,8 +900,7 @@ struct Driver {
             "with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer";
     if (code == 900 || code == 901)
       why = "a stream is being captured; load what the capture uses before it begins, with get_kernel";
-    const std::string text = call + " failed with " + name_of(code) + " (" + std::to_string(code) + ")";
-    throw DriverError(why.empty() ? text : text + ": " + why, call, code);
+    throw DriverError(cat(call, " failed with ", name_of(code), " (", code, ")", why.empty() ? "" : ": ", why), call, code);
   }
 
   int attribute(int which, int ordinal) const {
@@ -948,7 +958,7 @@ struct Driver {
     const HMODULE library = LoadLibraryA("nvcuda.dll");
     const auto find = [&](const char* name) { return reinterpret_cast<void*>(GetProcAddress(library, name)); };
 #else
-    void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    void* const library = dlopen("libcuda.so.1", RTLD_NOW);
     const auto find = [&](const char* name) { return dlsym(library, name); };
 #endif
     if (library == nullptr)
@@ -958,8 +968,7 @@ struct Driver {
       void* const found = find(name);
       std::memcpy(&call, &found, sizeof call);
       if (found == nullptr)
-        throw DriverError(std::string("this CUDA driver has no ") + name + "; install one for CUDA 12.0 (R525) or newer",
-                          name, -1);
+        throw DriverError(cat("this CUDA driver has no ", name, "; install one for CUDA 12.0 (R525) or newer"), name, -1);
     };
 #define HATCH_CUDA_KERNELS_TAKE(name, ...) take(name, #name);
     HATCH_CUDA_KERNELS_CALLS(HATCH_CUDA_KERNELS_TAKE)
@@ -1120,7 +1129,7 @@ struct Parameter {
     if (kind == Kind::pointer) point(text);
   }
 
-  std::string text() const { return (type.empty() ? ptx : type) + (name.empty() ? "" : " " + name); }
+  std::string text() const { return cat(type.empty() ? ptx : type, name.empty() ? "" : " ", name); }
 
  private:
   /// What it points to; an unsigned integer may also be called a signed one.
@@ -1191,8 +1200,7 @@ class Signature {
   /// Writes each argument's value to a place of eight bytes, and where it is to `places`. Throws ArgumentError.
   void convert(const Argument* given, std::size_t count, std::uint64_t* values, void** places) const {
     if (count != parameters_.size())
-      throw ArgumentError(kernel_ + " takes " + std::to_string(parameters_.size()) + " arguments (" + text() + "), got " +
-                              std::to_string(count), count);
+      throw ArgumentError(cat(kernel_, " takes ", parameters_.size(), " arguments (", text(), "), got ", count), count);
     for (std::size_t i = 0; i < count; ++i) {
       values[i] = 0;
       places[i] = &values[i];
@@ -1256,9 +1264,9 @@ class Signature {
         }
         return "";
       case Kind::bytes:
-        if (given.is != Is::bytes) return "it is no struct of " + std::to_string(wanted.size) + " bytes";
+        if (given.is != Is::bytes) return cat("it is no struct of ", wanted.size, " bytes");
         place = const_cast<void*>(given.address);  // the driver only reads it
-        return given.size == wanted.size ? "" : "it has " + std::to_string(given.size) + " bytes instead of " + std::to_string(wanted.size);
+        return given.size == wanted.size ? "" : cat("it has ", given.size, " bytes instead of ", wanted.size);
       case Kind::unknown: break;
     }
     return "this version does not know the type: write this header again with a newer hatch-cuda-kernels";
@@ -1267,16 +1275,14 @@ class Signature {
   [[noreturn]] void refuse(std::size_t i, const Argument& given, const std::string& why) const {
     const Parameter& wanted = parameters_[i];
     std::string value;
-    if (given.is == Argument::Is::integer)
-      value = (given.is_negative ? "-" + std::to_string(~given.bits + 1) : std::to_string(given.bits)) + ", ";
+    if (given.is == Argument::Is::integer) value = cat(given.is_negative ? "-" : "", given.is_negative ? ~given.bits + 1 : given.bits, ", ");
     if (given.is == Argument::Is::floating) {
       char text[32];
       std::snprintf(text, sizeof text, "%.6g, ", given.value);
       value = text;
     }
-    throw ArgumentError("argument " + std::to_string(i) + (wanted.name.empty() ? "" : " (" + wanted.name + ")") + " of " + kernel_ +
-                            " is " + (wanted.type.empty() ? wanted.ptx : wanted.type) + ", got " + value +
-                            key_of(given.type()) + ": " + why, i);
+    const std::string name = wanted.name.empty() ? "" : cat(" (", wanted.name, ")"), type = wanted.type.empty() ? wanted.ptx : wanted.type;
+    throw ArgumentError(cat("argument ", i, name, " of ", kernel_, " is ", type, ", got ", value, key_of(given.type()), ": ", why), i);
   }
 
   std::string kernel_;
@@ -1345,7 +1351,8 @@ struct Explanation {
   std::vector<std::string> fixes;  ///< what you can do if none is
 
   std::string text() const {
-    std::string made = kernel + " on " + arch + " with " + (driver ? "a driver for CUDA " + to_string(*driver) : "any driver") + ":";
+    using detail::cat;
+    std::string made = cat(kernel, " on ", arch, " with ", driver ? cat("a driver for CUDA ", *driver) : "any driver", ":");
     if (!parameters.empty()) made += "\n  takes (" + parameters + ")";
     for (std::size_t i = 0; i < candidates.size(); ++i) made += (chosen == i ? "\n -> " : "\n    ") + candidates[i].text();
     if (!chosen) made += "\n no image";
@@ -1421,8 +1428,7 @@ class StoreData {
       if (other.module == line.module && other.key.find_first_of("&<{") != 0 &&
           std::find(lacking.begin(), lacking.end(), other.lowered) == lacking.end())
         return {line, other};
-    throw NotFoundError("no kernel of module " + line.module + " is in all its images, which the variable " + std::string(name) +
-                            " needs; list one in the manifest", std::string(name), {}, false);
+    throw NotFoundError(cat("no kernel of module ", line.module, " is in all its images; the variable ", name, " needs one"), name);
   }
 
   Request request(std::string_view name, std::string_view module, const std::string& arch, std::optional<Version> driver) {
@@ -1434,7 +1440,7 @@ class StoreData {
       require(!parsed.is_virtual, "it is not a device");
       device = parsed.capability;
     } catch (const Malformed&) {
-      throw NotFoundError("'" + arch + "' is no device; write it like sm_90", arch, {}, false);
+      throw NotFoundError(cat("'", arch, "' is no device; write it like sm_90"), arch);
     }
     return {line, is_listed, device, driver};
   }
@@ -1482,11 +1488,11 @@ class StoreData {
     std::vector<std::string> known;
     for (const Line& line : lines_from("{")) known.push_back(line.key.substr(1));
     for (const Line& holder : holders)
-      if (is_excluded(holder.module, axes)) throw NotFoundError(name + ": the manifest excludes these values", name, known, false);
+      if (is_excluded(holder.module, axes)) throw NotFoundError(name + ": the manifest excludes these values", name, known);
     if (holders.size() == 1)
-      throw NoImageError("the manifest does not list these values of the axes of " + name + "; add them to its matrix, and "
-                         "build the store again", name, "", {}, {"add the values to the matrix in kernels.yaml"});
-    throw NotFoundError("no module " + name + " with these axes in " + files_->label + "; there are: " + join(known, ", "), name,
+      throw NoImageError(cat("no kernel of ", name, " is prebuilt with these values of its axes; add them to its matrix, and build "
+                             "the store again"), name, "", {}, {"add the values to the matrix in kernels.yaml"});
+    throw NotFoundError(cat("no module ", name, " with these axes in ", files_->label, "; there are: ", join(known, ", ")), name,
                         known, holders.size() > 1);
   }
 
@@ -1568,8 +1574,8 @@ class StoreData {
 
   std::vector<Line> lines(const std::string& key, std::string_view module) {
     if (module.empty()) return lines_from(key + "\t");
-    std::vector<Line> found = lines_from(key + "\t" + std::string(module) + "\t");
-    for (Line& line : lines_from(key + "\t" + std::string(module) + ".")) found.push_back(std::move(line));
+    std::vector<Line> found = lines_from(cat(key, "\t", module, "\t"));
+    for (Line& line : lines_from(cat(key, "\t", module, "."))) found.push_back(std::move(line));
     return found.empty() ? lines_from(key + "\t") : found;
   }
 
@@ -1579,15 +1585,14 @@ class StoreData {
     for (const Line& line : found) {
       modules.push_back(line.module);
       if (!module.empty() && line.module != module && listed_module(line.module) != module) continue;
-      if (only) throw NotFoundError(std::string(what) + " " + std::string(name) + " is in several modules of " + files_->label +
-                                        "; pass one of " + join(modules, ", "), std::string(name), modules, true);
+      if (only) throw NotFoundError(cat("several modules of ", files_->label, " have the ", what, " ", name, "; pass one of ", join(modules, ", ")),
+                                    name, modules, true);
       only = line;
     }
     if (only) return *only;
     const std::vector<std::string> known = modules.empty() ? kernels() : modules;
-    const std::string where = modules.empty() ? "; its kernels: " : "; pass a module that has it: ";
-    throw NotFoundError("no " + std::string(what) + " " + std::string(name) + " in " + files_->label + where + join(known, ", "),
-                        std::string(name), known, false);
+    const char* const where = modules.empty() ? "; its kernels: " : "; pass a module that has it: ";
+    throw NotFoundError(cat("no ", what, " ", name, " in ", files_->label, where, join(known, ", ")), name, known);
   }
 
   /// The line of a kernel, and whether its module lists it: an instance that is not belongs to one that lists others.
@@ -1641,7 +1646,7 @@ class StoreData {
   }
 
   static std::string arch_text(const Version& device) {
-    return "sm_" + std::to_string(device.first) + std::to_string(device.second);
+    return cat("sm_", device.first, device.second);
   }
 
   Request request_here(const Line& line, bool is_listed) {
@@ -1656,7 +1661,7 @@ class StoreData {
   [[noreturn]] void throw_no_image(const Request& request, std::vector<Candidate> candidates) {
     const std::string arch = arch_text(request.device);
     const std::vector<std::string> help = fixes(request, candidates);
-    std::string text = "no image of kernel '" + request.line.name + "' runs on " + arch + ". Considered:";
+    std::string text = cat("no image of kernel '", request.line.name, "' runs on ", arch, ". Considered:");
     for (const Candidate& candidate : candidates) text += "\n  " + candidate.text();
     for (const std::string& fix : help) text += "\n  to fix: " + fix;
     throw NoImageError(text, request.line.name, arch, std::move(candidates), help);
@@ -1676,8 +1681,8 @@ class StoreData {
     if (says("written as PTX ISA"))
       found.push_back("install a newer driver, or build the store with an older toolkit (cuda: in its kernels.yaml)");
     if (says("this is an editable install")) found.push_back("build the store with `hatch-cuda-kernels build` or `embed`");
-    else if (request.is_listed) found.push_back("build the store with " + arch_text(request.device) + " among its arches");
-    else found.push_back("list " + request.line.name + " under instances in kernels.yaml, and build the store again");
+    else if (request.is_listed) found.push_back(cat("build the store with ", arch_text(request.device), " among its arches"));
+    else found.push_back(cat("list ", request.line.name, " under instances in kernels.yaml, and build the store again"));
     return found;
   }
 
@@ -1686,24 +1691,22 @@ class StoreData {
     if (index(request.line.module).is_editable) return "the source cannot be read by this loader, and this is an editable install";
     const std::optional<Version> known = request.driver ? newest_isa(*request.driver) : std::nullopt;
     if (image.kind == "ptx" && known && image.isa > *known)
-      return "written as PTX ISA " + to_string(image.isa) + ", the driver knows up to " + to_string(*known);
+      return cat("written as PTX ISA ", image.isa, ", the driver knows up to ", *known);
     if (std::find(image.lacks.begin(), image.lacks.end(), request.line.lowered) != image.lacks.end())
-      return "the kernel is not in this image (" + request.line.lowered + ")";
+      return cat("the kernel is not in this image (", request.line.lowered, ")");
     const auto found = refused_.find({request.device, image.sha256});
     return found != refused_.end() ? found->second : "";
   }
 
   static std::string acceptance(const Request& request, const Record& image) {
-    if (image.kind == "ptx") return "PTX ISA " + to_string(image.isa) + ", assembled by the driver";
+    if (image.kind == "ptx") return cat("PTX ISA ", image.isa, ", assembled by the driver");
     const unsigned wrote = image.isa.first + 4;  // the CUDA that did
-    const std::string device = to_string(request.device);
-    std::string caveat;
-    if (request.driver && request.driver->first < wrote)
-      caveat = ", though CUDA " + std::to_string(wrote) + " wrote it, which this driver is not promised to load";
+    const bool is_old = request.driver && request.driver->first < wrote;
+    const std::string caveat = is_old ? cat(", though CUDA ", wrote, " wrote it, which this driver is not promised to load") : "";
     if (image.arch.capability == request.device) return "made for this device" + caveat;
     if (image.arch.is_trial(request.device))
-      return "a trial, which the driver decides: " + image.arch.refusal(request.device) + caveat;
-    return "runs on " + device + " as code of the same " + (image.arch.suffix ? "family" : "major") + caveat;
+      return cat("a trial, which the driver decides: ", image.arch.refusal(request.device), caveat);
+    return cat("runs on ", request.device, " as code of the same ", image.arch.suffix ? "family" : "major", caveat);
   }
 
   /// Tries the images in order, and returns the first that is taken, after what was considered. A `whole` climb lists
@@ -1740,23 +1743,19 @@ class StoreData {
 
   std::optional<Loaded> attempt(const Request& request, const Record& image, Ask ask, std::string& reason, bool& leaves_rung) {
     Loaded loaded;
-    Content content;
     try {
-      require(!image.is_packed, "cannot read the image: it is packed, and this loader has no decompressor; use "
-                                "`hatch-cuda-kernels embed`, or build with packing: none");
-      content = files_->read(image.path, image.bytes);
+      require(!image.is_packed, "it is packed, and this loader has no decompressor; use `hatch-cuda-kernels embed`, or build with packing: none");
+      const Content content = files_->read(image.path, image.bytes);
       require(content.bytes.size() == image.bytes && sha256(content.bytes) == image.sha256,
               "the image does not match the digest in its index; install the package again");
       loaded.image = {request.line.module, image.arch.text, image.kind, image.sha256, lowered(request.line, image), content.bytes, content.owner};
+      return ask == Ask::bytes ? loaded : load(request, image, std::move(loaded), reason, leaves_rung);
     } catch (const Malformed& error) {
-      reason = "cannot read the image " + files_->label + "/" + image.path + ": " + error.what();
-      return std::nullopt;
+      reason = cat("cannot read the image ", files_->label, "/", image.path, ": ", error.what());
     } catch (const std::bad_alloc&) {
-      reason = "cannot read the image " + files_->label + "/" + image.path + ": it needs more memory than there is";
-      return std::nullopt;
+      reason = cat("cannot read the image ", files_->label, "/", image.path, ": it needs more memory than there is");
     }
-    if (ask == Ask::bytes) return loaded;
-    return load(request, image, std::move(loaded), reason, leaves_rung);
+    return std::nullopt;
   }
 
   /// Has the driver load an image. An image counts as loaded when the kernel's handle is there: loading is lazy.
@@ -1776,19 +1775,16 @@ class StoreData {
     if (code == 0) code = driver.cuKernelGetFunction(&loaded.function, (call = "cuKernelGetFunction", loaded.kernel));
     leaves_rung = code == 218 || (code >= 221 && code <= 223);  // no PTX would work
     if (code == 500) {
-      reason = "the kernel is not in this image (" + loaded.image.lowered + ")";
+      reason = cat("the kernel is not in this image (", loaded.image.lowered, ")");
       return std::nullopt;
     }
     if (leaves_rung || code == 200 || code == 209) {
-      reason = "refused by the driver: " + driver.name_of(code) + " (" + std::to_string(code) + ")";
+      reason = cat("refused by the driver: ", driver.name_of(code), " (", code, ")");
       refused_[{request.device, image.sha256}] = reason;
       return std::nullopt;
     }
     driver.check(code, call);
-    if (!Signature(request.line).is_of(driver, loaded.kernel)) {
-      reason = "cannot read the image " + files_->label + "/" + image.path + ": its kernel has other parameters than kernels.tsv; build it again";
-      return std::nullopt;
-    }
+    require(Signature(request.line).is_of(driver, loaded.kernel), "its kernel has other parameters than kernels.tsv; build it again");
     driver.check(driver.cuCtxGetCurrent(&loaded.context), "cuCtxGetCurrent");
     driver.check(driver.cuCtxGetDevice(&loaded.ordinal), "cuCtxGetDevice");
     known = library;
@@ -1858,7 +1854,7 @@ class Kernel {
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
     const auto size = [&](const Dim& dim, std::size_t axis, std::uint64_t least, const char* what) {
       if (dim[axis] < least || dim[axis] > most)
-        throw LaunchError(name() + ": a size of the " + what + " is not from " + std::to_string(least) + " to 2**32 - 1");
+        throw LaunchError(detail::cat(name(), ": a size of the ", what, " is not from ", least, " to 2**32 - 1"));
       return static_cast<unsigned>(dim[axis]);
     };
     detail::LaunchAttribute attributes[4] = {};
@@ -1893,8 +1889,8 @@ class Kernel {
     if (wanted + fixed <= 48 << 10 || wanted <= static_cast<std::size_t>(attribute(loaded, 8))) return;
     const std::size_t most = static_cast<std::size_t>(detail::Driver::get().attribute(97, loaded.ordinal));
     if (wanted + fixed > most)
-      throw LaunchError(name() + ": " + std::to_string(wanted) + " bytes of dynamic shared memory and " + std::to_string(fixed) +
-                        " static ones: a block has at most " + std::to_string(most) + " on this device");
+      throw LaunchError(detail::cat(name(), ": ", wanted, " bytes of dynamic shared memory and ", fixed,
+                                    " static ones: a block has at most ", most, " on this device"));
     set_attribute(8, static_cast<int>(wanted));
   }
 
@@ -1902,8 +1898,8 @@ class Kernel {
     const std::uint64_t threads = std::uint64_t{made.block[0]} * made.block[1] * made.block[2];
     int most = 0;
     if (detail::Driver::get().cuKernelGetAttribute(&most, 0, loaded.kernel, loaded.ordinal) != 0 || threads <= static_cast<std::uint64_t>(most)) return "";
-    return "a block of " + std::to_string(threads) + " threads: this kernel takes at most " + std::to_string(most) +
-           ", by its __launch_bounds__, its registers or the device";
+    return detail::cat("a block of ", threads, " threads: this kernel takes at most ", most, ", by its __launch_bounds__, its "
+                       "registers or the device");
   }
 
   std::shared_ptr<detail::StoreData> store_;
