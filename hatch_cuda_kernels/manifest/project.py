@@ -19,7 +19,7 @@ def find_manifest(folder: Path) -> Path:
     folder = folder.absolute()
     for place in (folder, *folder.parents):
         try:
-            stated = (hook_table(_settings(place / "pyproject.toml")["tool"]["hatch"]) or {}).get("manifest")
+            stated = (hook_table(project_settings(place)["tool"]["hatch"]) or {}).get("manifest")
         except (LookupError, TypeError, AttributeError):  # a build reports it
             stated = None
         for name in (stated, MANIFEST_FILE):
@@ -52,7 +52,7 @@ def project_version(folder: Path) -> str:
     Raises InputError if there is none.
     """
     project = project_folder(folder)
-    settings = _settings(project / "pyproject.toml")
+    settings = project_settings(project)
     stated = settings.get("project", {}).get("version")
     if isinstance(stated, str):
         return stated
@@ -71,8 +71,9 @@ def project_version(folder: Path) -> str:
     raise InputError("{version} is not known: no pyproject.toml states the project's version")
 
 
-def _settings(path: Path) -> dict[str, Any]:
+def project_settings(folder: Path) -> dict[str, Any]:
+    """Return what a folder's pyproject.toml states; nothing where there is none, or it cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}

@@ -7,12 +7,14 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, count, takewhile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import SmArch, version_text
+from hatch_cuda_kernels.arch import SmArch, parse_version, version_text
 from hatch_cuda_kernels.build import compile_images
 from hatch_cuda_kernels.compiler import Recipe, is_known, lacking_targets, read_recipe
 from hatch_cuda_kernels.compiler.toolchain import build_extra, release_requirements
@@ -561,58 +563,53 @@ def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str
     }
 
 
-def stated_release(manifest: Path) -> tuple[int, int]:
-    """Return the toolkit release that a manifest states; that of a first one, if it cannot be read."""
-    try:
-        return load_manifest(manifest).release
-    except ManifestError:  # not written yet, or `check` will say what is wrong with it
-        major, _, minor = str(HEAD["cuda"]).partition(".")
-        return int(major), int(minor)
+@dataclass(frozen=True)
+class DraftedManifest:
+    """A manifest, by its ``text`` if its file is not written yet."""
 
+    path: Path
+    text: str = ""
 
-def _read_manifest(path: Path, text: str) -> Manifest:
-    return parse_manifest(text, root=path.parent) if text else load_manifest(path)
+    @cached_property
+    def read(self) -> Manifest | None:
+        """What it says; None before its first kernel is written, and where `check` will say what is wrong."""
+        try:
+            return parse_manifest(self.text, root=self.path.parent) if self.text else load_manifest(self.path)
+        except ManifestError:
+            return None
 
+    @property
+    def release(self) -> tuple[int, int]:
+        """The toolkit release that it states; that of a first one, if it cannot be read."""
+        return parse_version(HEAD["cuda"]) if self.read is None else self.read.release
 
-def build_requirements(manifest: Path, text: str) -> tuple[list[str], str]:
-    """Return what builds require to compile a manifest's kernels, and this package's extra for it.
+    def requirements(self) -> tuple[list[str], str]:
+        """Return what builds require to compile its kernels, and this package's extra for it."""
+        needed = release_requirements(self.release) if self.read is None else requirements(self.read)
+        return needed, build_extra(self.release[0])
 
-    ``text`` is the manifest's, if its file is not written yet.
-    """
-    try:
-        found = _read_manifest(manifest, text)
-    except ManifestError:  # its first kernel is not written yet, or `check` will say what is wrong
-        release = stated_release(manifest)
-        return release_requirements(release), build_extra(release[0])
-    return requirements(found), build_extra(found.release[0])
+    def header_packages(self) -> list[str]:
+        """Return the distributions of the packages whose headers it includes."""
+        modules = () if self.read is None else self.read.modules
+        packages = (package_of(folder) for module in modules for folder in module.options.include)
+        marks = dict.fromkeys(filter(None, packages))
+        return [package_distribution(mark.removeprefix(MARK), self.release[0]) for mark in marks]
 
+    def kernel_patterns(self, root: Path) -> list[str]:
+        """Return patterns of the files that a wheel's kernels are made of, the manifest first, relative to the project.
 
-def header_packages(manifest: Path, text: str) -> list[str]:
-    """Return the distributions of the packages whose headers a manifest includes; ``text`` is as above."""
-    try:
-        found = _read_manifest(manifest, text)
-    except ManifestError:  # `check` will say what is wrong
-        return []
-    packages = (package_of(folder) for module in found.modules for folder in module.options.include)
-    marks = dict.fromkeys(filter(None, packages))
-    return [package_distribution(mark.removeprefix(MARK), found.release[0]) for mark in marks]
-
-
-def kernel_patterns(root: Path, manifest: Path, text: str) -> list[str]:
-    """Return patterns of the files that a wheel's kernels are made of, the manifest first, relative to the project.
-
-    ``text`` is the manifest's, if its file is not written yet. A folder of kernels and headers alone is one pattern.
-    """
-    beside = PurePosixPath(manifest.parent.relative_to(root).as_posix())
-    try:
-        found = _read_manifest(manifest, text)
-        read = {name for sources in read_sources(found).values() for name in sources.files}
-        folders = {name for module in found.modules for name in module.options.include}
-        files, included = ({PurePosixPath(name) for name in names if not package_of(name)} for names in (read, folders))
-    except InputError:  # its first kernel is not written yet, or `check` will say what is wrong
-        files, included = {PurePosixPath("kernels/saxpy.cu")}, set()
-    patterns = dict.fromkeys(_patterns(manifest.parent, files, included))
-    return [manifest.relative_to(root).as_posix(), *(str(beside / pattern) for pattern in patterns)]
+        A folder of kernels and headers alone is one pattern.
+        """
+        beside = PurePosixPath(self.path.parent.relative_to(root).as_posix())
+        files, included = {PurePosixPath("kernels/saxpy.cu")}, set[PurePosixPath]()
+        with suppress(InputError):  # which `check` will tell
+            if self.read is not None:
+                read = {name for sources in read_sources(self.read).values() for name in sources.files}
+                folders = {name for module in self.read.modules for name in module.options.include}
+                found = ({PurePosixPath(name) for name in names if not package_of(name)} for names in (read, folders))
+                files, included = found
+        patterns = dict.fromkeys(_patterns(self.path.parent, files, included))
+        return [self.path.relative_to(root).as_posix(), *(str(beside / pattern) for pattern in patterns)]
 
 
 def _patterns(root: Path, files: Collection[PurePosixPath], included: Collection[PurePosixPath]) -> Iterator[str]:

@@ -25,17 +25,9 @@ from hatch_cuda_kernels.compiler.toolchain import (
     release_requirements,
 )
 from hatch_cuda_kernels.errors import HatchCudaKernelsError, InputError, ToolchainError
-from hatch_cuda_kernels.manifest import MANIFEST_FILE, hook_table, load_manifest
+from hatch_cuda_kernels.manifest import MANIFEST_FILE, hook_table, load_manifest, project_settings
 from hatch_cuda_kernels.plan import check_release, requirements
-from hatch_cuda_kernels.scaffold.kernel_files import (
-    NO_MODULES,
-    build_requirements,
-    header_packages,
-    kernel_files,
-    kernel_patterns,
-    manifest_of_sources,
-    stated_release,
-)
+from hatch_cuda_kernels.scaffold.kernel_files import NO_MODULES, DraftedManifest, kernel_files, manifest_of_sources
 from hatch_cuda_kernels.scaffold.pyproject import HATCH, add_package, check_tables, read_toml, with_hatch
 from hatch_cuda_kernels.scaffold.templates import (
     CI_FILE,
@@ -94,7 +86,7 @@ def _new(root: Path, name: str | None) -> Scaffold:
             f"the package of project {project!r} would be {package!r}, which no Python can import; give another --name"
         )
     folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
-    release = release_requirements(stated_release(root / MANIFEST_FILE), finishers=("nvjitlink",))
+    release = release_requirements(DraftedManifest(root / MANIFEST_FILE).release, finishers=("nvjitlink",))
     lines = "\n".join(f'  "{one}",' for one in release if "bindings" not in one)
     words = {"FOLDER": folder, "PACKAGE": package, "NAME": project, "OWN_JIT": own("jit"), "RELEASE": lines}
     files = dict(NEW_PROJECT)
@@ -105,8 +97,8 @@ def _new(root: Path, name: str | None) -> Scaffold:
         files |= {MANIFEST_FILE: drafted, "README.md": README_OF_SOURCES} if drafted else FIRST_KERNEL
     files[CI_FILE] = ci_text(files)
     texts = {fill_template(path, words): fill_template(text, words) for path, text in files.items()}
-    watched = kernel_patterns(root, root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
-    tools = header_packages(root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
+    manifest = DraftedManifest(root / MANIFEST_FILE, texts.get(MANIFEST_FILE, ""))
+    watched, tools = manifest.kernel_patterns(root), manifest.header_packages()
     edited = add_package(texts["pyproject.toml"], extra="build", tools=tools, table=True, cache_keys=watched)
     created, kept = write_missing(root, {**texts, "pyproject.toml": edited.text})
     return Scaffold(created, (), kept, notes, (), next_commands(root / MANIFEST_FILE, untried, done=False))
@@ -123,9 +115,8 @@ def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> S
     package = options.get("package")
     kernels = kernel_files(root, manifest, lambda: find_package(root, package if isinstance(package, str) else None))
     files, name = dict(kernels.files), manifest.relative_to(root).as_posix()
-    watched = kernel_patterns(root, manifest, files.get(name) or kernels.changed)
-    tools = header_packages(manifest, files.get(name) or kernels.changed)
-    extra = build_extra(stated_release(manifest)[0])
+    drafted = DraftedManifest(manifest, files.get(name) or kernels.changed)
+    watched, tools, extra = drafted.kernel_patterns(root), drafted.header_packages(), build_extra(drafted.release[0])
     edited = add_package(text, extra=extra, tools=tools, table=hook is None, cache_keys=watched)
     changed = (*(() if text == before else ("pyproject.toml: [build-system]",)), *edited.changes)
     if files and not (root / CI_FILE).parent.exists():
@@ -187,13 +178,8 @@ def _refuse_inside(root: Path) -> None:
 
 def _is_project(folder: Path) -> bool:
     """Return whether a folder is a project: a pyproject.toml may also hold nothing but settings of tools."""
-    if any((folder / name).is_file() for name in SETUP_FILES):
-        return True
-    try:
-        data = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return not data.keys().isdisjoint({"project", "build-system"})
+    stated = project_settings(folder).keys() & {"project", "build-system"}
+    return bool(stated) or any((folder / name).is_file() for name in SETUP_FILES)
 
 
 def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:
@@ -266,11 +252,11 @@ def join_other(root: Path, text: str, backend: str, find_package: FindPackage) -
     manifest = root / MANIFEST_FILE
     folder, imported = _package(root, data["project"]["name"], find_package)
     kernels = kernel_files(root, manifest, lambda: (folder, imported))
-    drafted = kernels.files.get(MANIFEST_FILE) or kernels.changed
-    patterns = kernel_patterns(root, manifest, drafted)
+    drafted = DraftedManifest(manifest, kernels.files.get(MANIFEST_FILE) or kernels.changed)
+    patterns = drafted.kernel_patterns(root)
     if builds:
-        tools, extra = build_requirements(manifest, drafted)
-        tools += header_packages(manifest, drafted)
+        tools, extra = drafted.requirements()
+        tools += drafted.header_packages()
         keys = (*asked.get("watched", ()), *patterns)
         package = _unnamed_package(root, data, folder) if templates else ""
         edited = add_package(text, extra=extra, tools=tools, cache_keys=keys, package=package)

@@ -108,8 +108,11 @@ def _require(listed: MutableSequence[str], wanted: str) -> bool:
     """Add a requirement to a list unless its package is there with the extras; return whether that changed it."""
     new = Requirement(wanted)
     for index, written in enumerate(listed):
-        found = _requirement(written)
-        if found is None or canonicalize_name(found.name) != canonicalize_name(new.name):
+        try:
+            found = Requirement(written)
+        except InvalidRequirement:
+            continue
+        if canonicalize_name(found.name) != canonicalize_name(new.name):
             continue
         if not new.extras or found.extras & {*new.extras, "build", "build-cu12"}:
             return False
@@ -118,13 +121,6 @@ def _require(listed: MutableSequence[str], wanted: str) -> bool:
         return True
     listed.append(wanted)
     return True
-
-
-def _requirement(written: str) -> Requirement | None:
-    try:
-        return Requirement(written)
-    except InvalidRequirement:
-        return None
 
 
 def _needs_direct_references(document: Any) -> bool:

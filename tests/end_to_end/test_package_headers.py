@@ -23,7 +23,7 @@ from hatch_cuda_kernels.includes.installed import _owners_in
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import describe_plan, make_plan, missing_headers, read_sources
 from hatch_cuda_kernels.plugin.layout import wheel_inputs
-from hatch_cuda_kernels.scaffold.kernel_files import kernel_patterns
+from hatch_cuda_kernels.scaffold.kernel_files import DraftedManifest
 from hatch_cuda_kernels.store import Distribution, StoreReader, sbom_text
 
 MANIFEST = """
@@ -154,7 +154,7 @@ def test_the_bill_of_materials_has_version_and_licence(site, project):
 def test_an_sdist_takes_none_of_them(site, project):
     """The build of a wheel finds them in its own environment again."""
     assert [*wheel_inputs(load_manifest(project / "kernels.yaml"), project)] == ["kernels.yaml", "scale.cu"]
-    patterns = kernel_patterns(project, project / "kernels.yaml", "")
+    patterns = DraftedManifest(project / "kernels.yaml").kernel_patterns(project)
     assert patterns == ["kernels.yaml", "*.cu", "*.cuh"]
 
 
