@@ -24,74 +24,25 @@ if TYPE_CHECKING:
 
 __version__: str
 
-_find = lazy(
-    __name__,
-    {
-        "arch": "ComputeCapability SmArch",
-        "errors": (
-            "ArgumentError BuildError CompileError DriverError HatchCudaKernelsError ImageRefusedError InputError "
-            "KernelNotFoundError LaunchError ManifestError NoImageError ReentryError StaleKernelError StoreError "
-            "ToolchainError"
-        ),
-        "image": "Candidate Image",
-        "options": "CppStd HostCode NvrtcOptions",
-        "build": "BuildReport build_kernels",
-        "load": "Store StoreModule open_store",
-        "operators.cupy": "CupyKernel CupyModule",
-        "runtime": "DriverCacheSettings InstanceInfo KernelStats WarmUp configure_driver_cache",
-        "runtime.ladder": "Explanation",
-        "runtime.launch": "GlobalVariable Kernel KernelAttributes Occupancy TensorMap tensor_map",
-        "standalone": "CompiledSource compile_async compile_to_cubin compile_to_ptx",
-    },
-)
-
-__all__ = [
-    "ArgumentError",
-    "BuildError",
-    "BuildReport",
-    "Candidate",
-    "CompileError",
-    "CompiledSource",
-    "ComputeCapability",
-    "CppStd",
-    "CupyKernel",
-    "CupyModule",
-    "DriverCacheSettings",
-    "DriverError",
-    "Explanation",
-    "GlobalVariable",
-    "HatchCudaKernelsError",
-    "HostCode",
-    "Image",
-    "ImageRefusedError",
-    "InputError",
-    "InstanceInfo",
-    "Kernel",
-    "KernelAttributes",
-    "KernelNotFoundError",
-    "KernelStats",
-    "LaunchError",
-    "ManifestError",
-    "NoImageError",
-    "NvrtcOptions",
-    "Occupancy",
-    "ReentryError",
-    "SmArch",
-    "StaleKernelError",
-    "Store",
-    "StoreError",
-    "StoreModule",
-    "TensorMap",
-    "ToolchainError",
-    "WarmUp",
-    "build_kernels",
-    "compile_async",
-    "compile_to_cubin",
-    "compile_to_ptx",
-    "configure_driver_cache",
-    "open_store",
-    "tensor_map",
-]
+_HOMES = {
+    "arch": "ComputeCapability SmArch",
+    "errors": (
+        "ArgumentError BuildError CompileError DriverError HatchCudaKernelsError ImageRefusedError InputError "
+        "KernelNotFoundError LaunchError ManifestError NoImageError ReentryError StaleKernelError StoreError "
+        "ToolchainError"
+    ),
+    "image": "Candidate Image",
+    "options": "CppStd HostCode NvrtcOptions",
+    "build": "BuildReport build_kernels",
+    "load": "Store StoreModule open_store",
+    "operators.cupy": "CupyKernel CupyModule",
+    "runtime": "DriverCacheSettings InstanceInfo KernelStats WarmUp configure_driver_cache",
+    "runtime.ladder": "Explanation",
+    "runtime.launch": "GlobalVariable Kernel KernelAttributes Occupancy TensorMap tensor_map",
+    "standalone": "CompiledSource compile_async compile_to_cubin compile_to_ptx",
+}
+_find = lazy(__name__, _HOMES)
+__all__ = [name for names in _HOMES.values() for name in names.split()]
 
 
 def __getattr__(name: str) -> object:
