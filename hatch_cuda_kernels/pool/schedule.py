@@ -20,8 +20,8 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
-from itertools import groupby, islice
+from functools import cache, partial
+from itertools import groupby, islice, takewhile
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Timer
 from time import monotonic
@@ -158,7 +158,7 @@ class _Leads:
         ordered = tuple(sorted({id(lead): lead for lead in found.values()}.values(), key=lambda one: one.headers))
         key = (shares, *map(id, ordered))
         if key not in self._chosen:
-            self._chosen[key] = _Chooser(ordered, shares).best()
+            self._chosen[key] = _choose_cuts(ordered, shares)
         depths = {id(lead): depth for lead, depth in self._chosen[key].depths}
         groups: dict[tuple[tuple[str, ...], str], list[tuple[int, _Lead]]] = defaultdict(list)
         for job, lead in found.items():
@@ -187,52 +187,38 @@ class _Leads:
         return self._known[key]
 
 
-class _Chooser:
-    """Chooses for programs with the same flags, ordered by their headers, how many of these to precompile."""
+def _choose_cuts(leads: Sequence[_Lead], shares: int) -> _Cuts:
+    """Choose for programs with the same flags, ordered by their headers, how many of these to precompile."""
 
-    def __init__(self, leads: Sequence[_Lead], shares: int) -> None:
-        self._leads = leads
-        self._making = shares
-        self._known: dict[tuple[int, int, int, int | None], _Cuts] = {}
-
-    def best(self) -> _Cuts:
-        """Return the best choice for all."""
-        return self._choose(0, len(self._leads), 0, None)
-
-    def _choose(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
-        """Return the best choice for some that share ``depth`` headers, if ``above`` headers are precompiled anyway."""
-        key = begin, end, depth, above
-        if key not in self._known:
-            self._known[key] = self._find(*key)
-        return self._known[key]
-
-    def _find(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
-        without = self._total(begin, end, above)
+    @cache
+    def best(begin: int, end: int, above: int | None) -> _Cuts:
+        """Return the best choice for some, if ``above`` headers are precompiled anyway."""
+        without = total(begin, end, above)
         if end - begin < _FEWEST:
             return without
-        first, last = self._leads[begin], self._leads[end - 1]  # those that differ most
-        while first.headers[depth : depth + 1] == last.headers[depth : depth + 1] != ():
-            depth += 1
-        making = self._making * (_MAKING_SECONDS + _MAKING * first.read_seconds(depth))
-        here = self._split(begin, end, depth, depth)
-        choices = without, self._split(begin, end, depth, above), here._replace(saved=here.saved - making)
+        first, last = leads[begin], leads[end - 1]  # those that differ most
+        alike = takewhile(lambda pair: pair[0] == pair[1], zip(first.headers, last.headers, strict=False))
+        depth = sum(1 for _ in alike)
+        making = shares * (_MAKING_SECONDS + _MAKING * first.read_seconds(depth))
+        here = split(begin, end, depth, depth)
+        choices = without, split(begin, end, depth, above), here._replace(saved=here.saved - making)
         return max(choices, key=lambda choice: choice.saved)
 
-    def _split(self, begin: int, end: int, depth: int, above: int | None) -> _Cuts:
+    def split(begin: int, end: int, depth: int, above: int | None) -> _Cuts:
         found = []
-        for following, part in groupby(range(begin, end), lambda one: self._leads[one].headers[depth : depth + 1]):
+        for following, part in groupby(range(begin, end), lambda one: leads[one].headers[depth : depth + 1]):
             start, *rest = part
-            stop = start + len(rest) + 1
-            found.append(self._choose(start, stop, depth, above) if following else self._total(start, stop, above))
+            ends = start, start + len(rest) + 1
+            found.append(best(*ends, above) if following else total(*ends, above))
         return _Cuts(sum(one.saved for one in found), tuple(pair for one in found for pair in one.depths))
 
-    def _total(self, begin: int, end: int, above: int | None) -> _Cuts:
+    def total(begin: int, end: int, above: int | None) -> _Cuts:
         """Return what programs save that begin with what is precompiled anyway, as far as they do save something."""
-        if above is None:
-            return _Cuts(0.0)
-        saved = [(lead, lead.saved(above)) for lead in self._leads[begin:end]]
+        saved = [] if above is None else [(lead, lead.saved(above)) for lead in leads[begin:end]]
         gains = [(lead, gain) for lead, gain in saved if gain > 0]
-        return _Cuts(sum(gain for _, gain in gains), tuple((lead, above) for lead, _ in gains))
+        return _Cuts(sum(gain for _, gain in gains), tuple((lead, above or 0) for lead, _ in gains))
+
+    return best(0, len(leads), None)
 
 
 def _preamble(headers: tuple[str, ...], digest: str, alike: Sequence[_Lead]) -> Preamble | None:
