@@ -13,7 +13,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note
+from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_note
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text, paint_matches, printable, text_table, wrap
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     old, new = sides
     comparison = compare(old, new)
     beyond = comparison.beyond(args.expect) if args.expect else ()
-    if _numbers(old) > _numbers(new):
+    if _numbers(old) > _numbers(new) and not is_quiet(args):
         show_note(f"note: {old.label} is the newer one by its version; the older release comes first")
     if args.json:
         print_json(_data(old, new, comparison, args.expect))

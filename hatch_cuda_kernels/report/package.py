@@ -15,7 +15,15 @@ from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary import Cubin, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.store import KERNELS_FILE, PROMISES_FILE, STORE_FOLDER, Promises, list_contents, read_promises
+from hatch_cuda_kernels.store import (
+    KERNELS_FILE,
+    PROMISES_FILE,
+    STANDARD_FILE,
+    STORE_FOLDER,
+    Promises,
+    list_contents,
+    read_promises,
+)
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store import KernelLine, ModuleDetails, ModuleFamily, ModuleIndex, StoreReader
@@ -246,7 +254,8 @@ def _read_images(
 def _has_sources(reader: StoreReader, index: ModuleIndex) -> bool:
     """Return whether every file that the index lists is there."""
     root = reader.source_root(index.module)
-    return all((root / name).is_file() for name in index.files)
+    files = [*(root / name for name in index.files), *([reader.folder / STANDARD_FILE] if index.standard else [])]
+    return all(file.is_file() for file in files)
 
 
 def _cached_timings(data: Mapping[str, Any]) -> Timings:

@@ -10,12 +10,21 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs, preference, version_text
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.names import base_name, listed_module, normalize_name, placeholders, values_text, without_archs
+from hatch_cuda_kernels.image import Kind
+from hatch_cuda_kernels.names import (
+    base_name,
+    listed_module,
+    normalize_name,
+    placeholders,
+    spelled_without_archs,
+    values_text,
+    without_archs,
+)
 from hatch_cuda_kernels.report.figures import (
     MEASURES,
     WHEEL_LIMIT,
@@ -41,15 +50,10 @@ from hatch_cuda_kernels.store import (
 from hatch_cuda_kernels.terminal import count_text, list_text
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from hatch_cuda_kernels.report.package import PackageFacts
     from hatch_cuda_kernels.signature import Parameter
 
-    Value: TypeAlias = str | float
-    #: Names of a family's axes, behind what its modules are called.
-    FamilyKey: TypeAlias = tuple[str, frozenset[str]]
-
+Value: TypeAlias = str | float
 Severity = Literal["major", "minor", "patch"]
 #: Greatest first.
 SEVERITIES: Final[tuple[Severity, ...]] = ("major", "minor", "patch")
@@ -173,13 +177,14 @@ def compare(old: PackageFacts, new: PackageFacts) -> Comparison:
         raise InputError(f"{old.name} and {new.name} are different packages; compare two releases of one")
     before, after = _Side(old), _Side(new)
     pairs = [*_pairs(before, after)]
-    found = [*_kernels(before, after), *_variables(before, after), *_templates(before, after), *_axes(before, after)]
-    for pair in pairs:
+    kernels = [pair for pair in pairs if not pair.old.is_variable]
+    found = [*_names(before, after), *_templates(before, after), *_axes(before, after), *_sizes(pairs)]
+    for pair in kernels:
         found += [*_parameters(pair), *_launch_rules(pair), *_limits(pair), *_devices(pair)]
     found += [*_origins(old, new), *_promises(old, new), *_code(before, after)]
     known = {cell.key: cell for cell in figures_of(old)}
     found += _figures(known, figures_of(new), old.bytes, new.bytes)
-    return Comparison(tuple(_merged(found, {pair.name for pair in pairs})), known)
+    return Comparison(tuple(_merged(found, {pair.name for pair in kernels})), known)
 
 
 def _plain(name: str) -> str:
@@ -206,21 +211,23 @@ class _Side:
     def __init__(self, facts: PackageFacts) -> None:
         self.facts = facts
         self.indexes = {index.module: index for index in facts.modules}
-        self.lines: dict[str, dict[str, KernelLine]] = {}
-        for line in facts.lines:
-            self.lines.setdefault(line.key, {})[listed_module(line.module)] = line
-
-    @cached_property
-    def modules(self) -> dict[str, list[ModuleIndex]]:
+        self.modules: dict[str, list[ModuleIndex]] = {}
         """The modules with their chunks, by the manifest's name."""
-        found: dict[str, list[ModuleIndex]] = {}
+        self.lines: dict[str, dict[str, KernelLine]] = {}
+        self.keys: dict[str, set[str]] = {}
+        """What a module lists."""
+        self.limits: dict[tuple[str, str], int] = {}
+        """Most threads of a block that the source states, on any architecture, by module and lowered name."""
         for name in sorted(self.indexes):
-            found.setdefault(listed_module(name), []).append(self.indexes[name])
-        return found
-
-    def kernels(self, module: str) -> set[str]:
-        """Return the keys of what a module lists."""
-        return {key for key, lines in self.lines.items() if module in lines}
+            self.modules.setdefault(listed_module(name), []).append(self.indexes[name])
+        for line in facts.lines:
+            module = listed_module(line.module)
+            self.lines.setdefault(line.key, {})[module] = line
+            self.keys.setdefault(module, set()).add(line.key)
+        for image, held in facts.block_limits.items():
+            for lowered, limit in held.items():
+                key = image.module, lowered
+                self.limits[key] = min(limit, self.limits.get(key, limit))
 
     def name(self, line: KernelLine) -> str:
         """Return what messages call a kernel: with its module where several have the name."""
@@ -235,28 +242,26 @@ class _Side:
         """Return the images that have a kernel."""
         return tuple(image for image in self.indexes[line.module].images if line.lowered not in image.lacks)
 
-    def limit(self, line: KernelLine) -> int | None:
-        """Return the most threads of a block that the source states, on any architecture."""
-        limits = self.facts.block_limits.items()
-        found = [held[line.lowered] for key, held in limits if key.module == line.module and line.lowered in held]
-        return min(found, default=None)
+    def templates(self) -> dict[tuple[str, frozenset[str]], dict[str, str]]:
+        """Return the listed patterns by their modules, by template and placeholders."""
+        found: dict[tuple[str, frozenset[str]], dict[str, str]] = {}
+        for name, chunks in self.modules.items():
+            for text in (listed["pattern"] for index in chunks for listed in index.patterns):
+                key = base_name(normalize_name(text)), frozenset(placeholders(text))
+                found.setdefault(key, {})[name] = text
+        return found
 
-    def templates(self) -> dict[tuple[str, frozenset[str]], str]:
-        """Return the listed patterns, by their template and placeholders."""
-        texts = (found["pattern"] for index in self.facts.modules for found in index.patterns)
-        return {(base_name(normalize_name(text)), frozenset(placeholders(text))): text for text in texts}
-
-    def excluded(self) -> dict[FamilyKey, set[str]]:
+    def excluded(self) -> dict[tuple[str, frozenset[str]], set[str]]:
         """Return the combinations that each family excludes, in words."""
-        found: dict[FamilyKey, set[str]] = {}
+        found: dict[tuple[str, frozenset[str]], set[str]] = {}
         for name, family in self.facts.families:
             texts = (values_text({axis: normalize_name(one[axis]) for axis in sorted(one)}) for one in family.exclude)
             found.setdefault((name, frozenset(family.axes)), set()).update(texts)
         return found
 
 
-class _KernelPair(NamedTuple):
-    """A kernel of both packages."""
+class _Listed(NamedTuple):
+    """A kernel or variable that both packages have."""
 
     name: str
     before: _Side
@@ -272,45 +277,44 @@ def _places(before: _Side, after: _Side, key: str) -> tuple[list[str], list[str]
     return ([], [], [*zip(gone, came, strict=True)]) if len(gone) == len(came) else (gone, came, [])
 
 
-def _pairs(before: _Side, after: _Side) -> Iterator[_KernelPair]:
+def _pairs(before: _Side, after: _Side) -> Iterator[_Listed]:
     for key, lines in before.lines.items():
-        if not key.startswith("&"):
-            stay = [(module, module) for module in lines if module in after.lines.get(key, {})]
-            for module, other in (*stay, *_places(before, after, key)[2]):
-                yield _KernelPair(before.name(lines[module]), before, after, lines[module], after.lines[key][other])
+        stay = [(module, module) for module in lines if module in after.lines.get(key, {})]
+        for module, other in (*stay, *_places(before, after, key)[2]):
+            yield _Listed(before.name(lines[module]), before, after, lines[module], after.lines[key][other])
 
 
-def _kernels(before: _Side, after: _Side) -> Iterator[_Difference]:
+def _names(before: _Side, after: _Side) -> Iterator[_Difference]:
     for key in sorted(before.lines.keys() | after.lines.keys()):
-        if key.startswith("&"):
-            continue
-        gone, came, moved = _places(before, after, key)
-        yield from (_Difference("kernel-removed", before.name(before.lines[key][module])) for module in gone)
-        yield from (_Difference("kernel-added", after.name(after.lines[key][module])) for module in came)
+        what, (gone, came, moved) = "variable" if key.startswith("&") else "kernel", _places(before, after, key)
+        yield from (_Difference(f"{what}-removed", before.name(before.lines[key][module])) for module in gone)
+        yield from (_Difference(f"{what}-added", after.name(after.lines[key][module])) for module in came)
         for one, other in moved:
-            yield _Difference("kernel-moved", before.name(before.lines[key][one]), old=one, new=other)
+            yield _Difference("moved", before.name(before.lines[key][one]), old=one, new=other)
         old, new = before.lines.get(key, {}), after.lines.get(key, {})
         if len(old) == 1 < len(new):
-            yield _Difference("kernel-ambiguous", next(iter(old.values())).name, "", next(iter(old)), ", ".join(new))
+            yield _Difference(
+                "ambiguous", next(iter(old.values())).name, "", *(", ".join(sorted(side)) for side in (old, new))
+            )
 
 
-def _variables(before: _Side, after: _Side) -> Iterator[_Difference]:
-    for one, other, kind in ((before, after, "variable-removed"), (after, before, "variable-added")):
-        for key, lines in one.lines.items():
-            lost = [module for module in lines if module not in other.lines.get(key, {})] if key.startswith("&") else []
-            yield from (_Difference(kind, one.name(lines[module])) for module in lost)
-    for key, lines in before.lines.items():
-        for module in sorted(lines.keys() & after.lines.get(key, {}).keys()) if key.startswith("&") else ():
-            sides = ((before, lines[module]), (after, after.lines[key][module]))
-            old, new = (side.facts.variables.get((line.module, line.lowered)) for side, line in sides)
-            if old is not None and new is not None and old != new:
-                yield _Difference("variable-resized", before.name(lines[module]), old=old, new=new)
+def _sizes(pairs: Iterable[_Listed]) -> Iterator[_Difference]:
+    for pair in (pair for pair in pairs if pair.old.is_variable):
+        sides = (pair.before, pair.old), (pair.after, pair.new)
+        old, new = (side.facts.variables.get((line.module, line.lowered)) for side, line in sides)
+        if old is not None and new is not None and old != new:
+            yield _Difference("variable-resized", pair.name, old=old, new=new)
 
 
 def _templates(before: _Side, after: _Side) -> Iterator[_Difference]:
     old, new = before.templates(), after.templates()
-    yield from (_Difference("template-changed", text) for key, text in old.items() if key not in new)
-    yield from (_Difference("template-added", text) for key, text in new.items() if key not in old)
+    yield from (_Difference("template-changed", next(iter(old[key].values()))) for key in old if key not in new)
+    for key, modules in new.items():
+        text = next(iter(modules.values()))
+        if key not in old:
+            yield _Difference("template-added", text)
+        elif len(old[key]) == 1 < len(modules):
+            yield _Difference("ambiguous", text, "", ", ".join(old[key]), ", ".join(modules))
 
 
 def _axes(before: _Side, after: _Side) -> Iterator[_Difference]:
@@ -328,7 +332,7 @@ def _axes(before: _Side, after: _Side) -> Iterator[_Difference]:
 _ADDRESSES: Final = frozenset({"ptr", "u64", "b64"})
 
 
-def _parameters(pair: _KernelPair) -> Iterator[_Difference]:
+def _parameters(pair: _Listed) -> Iterator[_Difference]:
     old, new = pair.old.parameters, pair.new.parameters
     if len(old) != len(new):
         yield _Difference(
@@ -360,7 +364,8 @@ def _type_change(old: Parameter, new: Parameter) -> str:
     """Return the kind of change from a parameter's type to another's; empty for none, as far as both are known."""
     if old.kind != new.kind and not {old.kind, new.kind} <= _ADDRESSES:
         return "parameters-changed"
-    if old.type == new.type or not (old.type and new.type):
+    types = [spelled_without_archs(side.type) for side in (old, new)]
+    if types[0] == types[1] or not all(types):
         return ""
     one, other = ((side.dtypes, side.is_const, side.is_pointer, side.is_signed) for side in (old, new))
     is_known = bool(old.dtypes) if old.is_pointer else old.is_signed is not None
@@ -370,7 +375,7 @@ def _type_change(old: Parameter, new: Parameter) -> str:
 _DEMANDS: Final = ("cluster", "cooperative", "pdl")
 
 
-def _launch_rules(pair: _KernelPair) -> Iterator[_Difference]:
+def _launch_rules(pair: _Listed) -> Iterator[_Difference]:
     old, new = pair.before.rule(pair.old), pair.after.rule(pair.new)
     if old is None or new is None:
         if old is not None or new is not None:
@@ -393,8 +398,9 @@ def _meaning(rule: LaunchRule, line: KernelLine) -> tuple[object, ...]:
     return (*texts, sorted(rule.attributes.items()))
 
 
-def _limits(pair: _KernelPair) -> Iterator[_Difference]:
-    old, new = pair.before.limit(pair.old), pair.after.limit(pair.new)
+def _limits(pair: _Listed) -> Iterator[_Difference]:
+    lines = (pair.before, pair.old), (pair.after, pair.new)
+    old, new = (side.limits.get((line.module, line.lowered)) for side, line in lines)
     if new is not None and (old or _MOST_THREADS) > new:
         yield _Difference("block-limit-lowered", pair.name, "threads in a block", old or _MOST_THREADS, new)
 
@@ -417,8 +423,14 @@ class _Service(NamedTuple):
     """The oldest that loads an image."""
 
 
-def _services(images: Sequence[ImageRecord]) -> dict[ComputeCapability, _Service]:
+#: Architecture, kind and PTX ISA of an image, which is all that counts.
+_Form: TypeAlias = tuple[SmArch, Kind, tuple[int, int]]
+
+
+@lru_cache(maxsize=256)
+def _services(forms: frozenset[_Form]) -> dict[ComputeCapability, _Service]:
     """Return the service of each device that has one."""
+    images = [ImageRecord(file="", kind=kind, arch=arch, sha256="", bytes=0, ptx_isa=isa) for arch, kind, isa in forms]
     found = {}
     for device in _DEVICES:
         fitting = [one for one in images if one.kind != "ltoir" and one.arch.refusal(device) is None]
@@ -436,19 +448,19 @@ def _oldest_driver(image: ImageRecord) -> tuple[int, int]:
     return next((driver for driver in _DRIVERS if not driver_refusal(image, driver)), _DRIVERS[-1])
 
 
-def _devices(pair: _KernelPair) -> Iterator[_Difference]:
+def _devices(pair: _Listed) -> Iterator[_Difference]:
     records = pair.before.images(pair.old), pair.after.images(pair.new)
-    listed = [", ".join(sorted(map(_image_text, side))) for side in records]
-    forms = [{(one.arch, one.kind, one.ptx_isa) for one in side} for side in records]
+    forms = [frozenset((one.arch, one.kind, one.ptx_isa) for one in side) for side in records]
     if forms[0] == forms[1]:
         return
-    old, new = map(_services, records)
+    old, new = map(_services, forms)
     groups: dict[tuple[str, Value, Value], list[str]] = {}
     for device in _DEVICES:
         for found in _device_changes(old.get(device), new.get(device)):
             groups.setdefault(found, []).append("newer ones" if device == _NEWER else str(device))
     for (kind, one, other), devices in groups.items():
         yield _Difference(kind, pair.name, f"devices {', '.join(devices)}", one, other)
+    listed = [", ".join(sorted(map(_image_text, side))) for side in records]
     if not groups and listed[0] != listed[1]:
         yield _Difference("architecture-changed", pair.name, "", *listed)
 
@@ -510,7 +522,7 @@ def _code(before: _Side, after: _Side) -> Iterator[_Difference]:
         found = [*_inputs(name, old, new)]
         yield from found
         one, other = map(_digests, sides)
-        shared = one.keys() & other.keys() if before.kernels(name) == after.kernels(name) else ()
+        shared = one.keys() & other.keys() if before.keys.get(name) == after.keys.get(name) else ()
         if not found and any(one[key] != other[key] for key in shared):
             yield _Difference("images-changed", name)
         packed = ["packed" if any(_is_packed(one) for one in side) else "not packed" for side in sides]
@@ -535,7 +547,8 @@ def _differing(absent: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> I
         one, other = old.get(key), new.get(key)
         if one != other and isinstance(one or [], list) and isinstance(other or [], list):
             lists = one or [], other or []
-            one, other = ([x for x in lists[at] if x not in lists[not at]] for at in (0, 1))
+            only = [[x for x in lists[at] if x not in lists[not at]] for at in (0, 1)]
+            one, other = only if any(only) else lists  # else in another order
         if one != other:
             yield key, [absent if value is None else _value_text(value) for value in (one, other)]
 

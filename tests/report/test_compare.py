@@ -299,11 +299,14 @@ FAULTS = {
     "a combination gone": Fault(
         edited(BUILD, BUILD.replace("float, double", "float")), "kernel-removed", ("build (build_double)", "", "")
     ),
-    "a module renamed": Fault(edited("  saxpy: {", "  axpy: {"), "kernel-moved", ("saxpy", "saxpy", "axpy"),
-                              also("variable-removed", "variable-added")),
+    "a module renamed": Fault(edited("  saxpy: {", "  axpy: {"), "moved", ("factor, saxpy", "saxpy", "axpy")),
     "a kernel in a second module": Fault(
         edit_lines(lambda line: [line, [line[0], "sums", *line[2:]]] if line[0] == "saxpy" else [line]),
-        "kernel-ambiguous", ("saxpy", "saxpy", "saxpy, sums"), also("kernel-added"),
+        "ambiguous", ("saxpy", "saxpy", "saxpy, sums"), also("kernel-added"),
+    ),
+    "a template in a second module": Fault(
+        edited("  saxpy: {", f"  more: {{source: sums.cu, {SUMS.replace('float, double', 'int')}}}\n  saxpy: {{"),
+        "ambiguous", ("sum<{T}, {N}>", "sums", "more, sums"), also("kernel-added"),
     ),
     "a type changed": Fault(
         rebuild(("unsigned int n", "long long n")), "parameters-changed",
