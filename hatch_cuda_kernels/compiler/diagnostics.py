@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
@@ -68,6 +68,7 @@ _OTHER_COMPILER: Final = (
     "a macro of another compiler's, such as __GNUC__, leads NVRTC's own headers astray: take it out of 'define:'; "
     "conditions hold as for nvcc, whose host compiler is gcc, unless 'host_code: keep' is set"
 )
+_USED: Final = "this header, which is not the project's, uses the name {}: give the macro under 'define:' a longer one"
 _UNKNOWN_COMPILER: Final = (
     "NVRTC defines no macro of the host's compiler or platform: with 'host_code: drop', conditions hold as for nvcc on "
     "Linux; else add a branch for __CUDACC_RTC__"
@@ -100,11 +101,15 @@ _NO_TORCH: Final = (
 )
 
 
-def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tuple[str, ...]:
+def source_faults(
+    log: str, program: Program, *, release: tuple[int, int], macros: Iterable[str] = ()
+) -> tuple[str, ...]:
     """Return the errors of a log, whose files are named as the project does, as text of at most four lines each.
 
-    Each line of a source has one error: what follows from it is left out. ``release`` is NVRTC's.
+    Each line of a source has one error: what follows from it is left out. ``release`` is NVRTC's, and ``macros`` are
+    those that options define.
     """
+    defined = frozenset(macros)
     firsts: dict[tuple[str, int], Diagnostic] = {}
     for found in parse_log(log):
         if found.severity != "warning" and not found.file.startswith(_OWN):
@@ -112,6 +117,9 @@ def source_faults(log: str, program: Program, *, release: tuple[int, int]) -> tu
     faults = []
     for first in firsts.values():
         message, fix = first.message.partition(_ADVICE)[0], advice(first, program, release=release)
+        used = defined.intersection(_WORD.findall(" ".join(first.excerpt)))
+        if used and first.file.startswith((_BUILT_IN, "/")) and fix in {"", _OTHER_COMPILER}:
+            fix = _USED.format(" and ".join(sorted(used)))
         lines = [f"{first.place}: error: {message}" if first.place else message]
         lines += [f"  | {line[:_WIDEST]}" for line in first.excerpt]
         faults.append("\n".join([*lines, f"  to fix: {fix}"] if fix else lines))

@@ -39,7 +39,7 @@ from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, 
 from hatch_cuda_kernels.forks import spawn_if_forked
 from hatch_cuda_kernels.image import Kind, Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
-from hatch_cuda_kernels.options import nvrtc_flags
+from hatch_cuda_kernels.options import macro_name, nvrtc_flags
 from hatch_cuda_kernels.signature import sizes_agree
 from hatch_cuda_kernels.threads import interruptible
 
@@ -223,7 +223,9 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
 def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
     from hatch_cuda_kernels.compiler.diagnostics import name_faults, source_faults  # only for the error
 
-    faults = source_faults(log, job.program, release=load_toolchain().release)
+    faults = source_faults(
+        log, job.program, release=load_toolchain().release, macros=(macro_name(name) for name, _ in job.options.define)
+    )
     bad = {} if faults else name_faults(log, job.expressions, job.program)
     message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
     unread = (f"{job.program.unread}\n  {_MEND}",) if job.program.unread else ()

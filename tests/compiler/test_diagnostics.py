@@ -205,6 +205,17 @@ def test_a_macro_of_another_compiler_is_not_to_be_defined():
     assert "standard_headers" not in str(error)
 
 
+@pytest.mark.parametrize(("name", "header"), [("T", "cuda_fp16.h"), ("value_type", "cuda/std/limits")])
+def test_a_macro_that_headers_use_is_named(name, header):
+    """NVRTC's own, which come before all else, and the toolkit's."""
+    error = failed(
+        f"#include <{header}>\n{kernel('*x = 1;')}", options=NvrtcOptions(define=((name, "1"), ("LIMIT", "1")))
+    )
+    assert f"which is not the project's, uses the name {name}: give the macro under 'define:' a longer one" in str(
+        error
+    )
+
+
 def test_a_macro_that_a_condition_hides_has_its_place(tmp_path):
     """The file and line that define it, not a header to add."""
     (tmp_path / "words.h").write_text("#ifdef SPECIAL\n#define OWN_INLINE inline\n#endif\n")
