@@ -482,7 +482,7 @@ inline std::size_t literal_end(std::string_view s, std::size_t begin) {
 inline std::size_t token_end(std::string_view s, std::size_t at) {
   if (const std::size_t end = literal_end(s, at); end != at) return end;
   if (is_one_of(s[at], "0123456789") || (s[at] == '.' && is_one_of(char_at(s, at + 1), "0123456789"))) {
-    for (at += s[at] == '.' ? 2 : 1; at < s.size();) {
+    for (at += s[at] == '.' ? std::size_t{2} : std::size_t{1}; at < s.size();) {
       const std::size_t mark = s[at] == '\'' ? 1 : 0;  // between digits
       const bool is_exponent = is_one_of(s[at], "eEpP") && is_one_of(char_at(s, at + 1), "+-");
       const std::size_t size = s[at] == '.' ? 1 : is_exponent ? 2 : word_size(s, at + mark);
@@ -1297,7 +1297,7 @@ class Dim {
  public:
   template <class X, class Y = int, class Z = int,
             class = std::enable_if_t<std::is_integral_v<X> && std::is_integral_v<Y> && std::is_integral_v<Z>>>
-  constexpr Dim(X x, Y y = 1, Z z = 1) : sizes_{size(x), size(y), size(z)} {}  // NOLINT: 256 is a block
+  constexpr Dim(X first, Y second = 1, Z third = 1) : sizes_{size(first), size(second), size(third)} {}  // NOLINT: 256 is a block
 
   constexpr std::uint64_t operator[](std::size_t axis) const { return sizes_[axis]; }
 

@@ -223,6 +223,10 @@ static void launch(const std::string& path) {
     found["libraries"] = std::to_string(of_driver<std::uint64_t>("libraries"));
     found["launches"] = std::to_string(of_driver<std::uint64_t>("launches") - before);
 
+    // A kernel keeps its store
+    const hck::Kernel kept = hck::Store::folder(path).get_kernel("saxpy");
+    found["kept"] = told([&] { kept.launch({1, 32}, y, x, 9, 1.0f); });
+
     // Threads at once, while the context is reset
     sizes[0] = 0;
     const hck::Store fresh = hck::Store::folder(path);

@@ -178,9 +178,13 @@ def test_every_refusal_has_its_reason(outcome):
 
 
 def test_contexts_and_threads(outcome):
-    """A kernel is loaded once for each device, again after a reset, and by threads at once; a store unloads all."""
+    """A kernel is loaded once for each device, again after a reset, and by threads at once; a store unloads all.
+
+    A store lives as long as its kernels.
+    """
     assert outcome["threads"] == "taken taken taken taken "
     assert (outcome["libraries"], outcome["libraries at the end"]) == ("1", "0")
+    assert outcome["kept"] == "taken"
 
 
 def test_damaged_stores_are_refused(program, tmp_path):
