@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary import Cubin, read_cubin, read_ptx
@@ -24,9 +24,12 @@ from hatch_cuda_kernels.store import (
     list_contents,
     read_promises,
 )
+from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store import KernelLine, ModuleDetails, ModuleFamily, ModuleIndex, StoreReader
+
+T = TypeVar("T")
 
 
 class FileSize(NamedTuple):
@@ -155,8 +158,8 @@ class PackageFacts:
     """What is said of each entry with axes in its name, behind what its modules are called."""
     without_sources: frozenset[str] = frozenset()
     """The modules of which not all sources are there."""
-    block_limits: Mapping[ImageId, Mapping[str, int]] = field(default_factory=dict)
-    """Most threads of a block, as the source states them, of each kernel by lowered name; CUBIN only."""
+    stated: Mapping[ImageId, Mapping[str, Mapping[str, tuple[int, ...]]]] = field(default_factory=dict)
+    """What the source states of launches of each kernel, by lowered name, as ``KernelSection`` has it; CUBIN only."""
     variables: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Bytes of each variable, by its module and its lowered name."""
 
@@ -197,7 +200,7 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
         lines=lines,
         families=tuple((index.family, found) for index in indexes if (found := details[index.module].family)),
         without_sources=frozenset(index.module for index in indexes if not _has_sources(reader, index)),
-        block_limits={key: image.block_limits for key, image in held.items()},
+        stated={key: image.stated for key, image in held.items()},
         variables={(key.module, name): size for key, image in held.items() for name, size in image.variables.items()},
         **origin._asdict(),
     )
@@ -225,7 +228,7 @@ class _HeldImage(NamedTuple):
     """What an image says of itself, by the lowered names of ``kernels.tsv``."""
 
     code: dict[str, int]
-    block_limits: dict[str, int]
+    stated: dict[str, dict[str, tuple[int, ...]]]
     variables: dict[str, int]
 
 
@@ -245,10 +248,18 @@ def _read_images(
             own = details[index.module].lowered.get(record.file, {})
             back = {name: listed[index.module, key] for key, name in own.items()}
             kernels = found.kernels if isinstance(found, Cubin) else {}
-            limits = {name: kernel.max_threads for name, kernel in kernels.items() if kernel.max_threads is not None}
-            held = ({name: kernel.code for name, kernel in kernels.items()}, limits, found.variables)
-            named = ({back.get(name, name): value for name, value in values.items()} for values in held)
-            yield ImageId(index.module, record.arch, record.kind), _HeldImage(*named)
+
+            def listed_names(values: Mapping[str, T], back: Mapping[str, str] = back) -> dict[str, T]:
+                return {back.get(name, name): value for name, value in values.items()}
+
+            yield (
+                ImageId(index.module, record.arch, record.kind),
+                _HeldImage(
+                    listed_names({name: kernel.code for name, kernel in kernels.items()}),
+                    listed_names({name: dict(kernel.stated) for name, kernel in kernels.items() if kernel.stated}),
+                    listed_names(found.variables),
+                ),
+            )
 
 
 def _has_sources(reader: StoreReader, index: ModuleIndex) -> bool:
@@ -282,7 +293,7 @@ def _wheel_origin(wheel: Path) -> _PackageOrigin:
         metadata = BytesParser().parsebytes(archive.read(found) if found else b"")
     store = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}"))
     required = _required(metadata.get_all("Requires-Dist", ())) if found else None
-    name, version = (str(metadata.get(key, "")) for key in ("Name", "Version"))
+    name, version = (printable(str(metadata.get(key, ""))) for key in ("Name", "Version"))
     return _PackageOrigin(name, version, store.partition(f"/{STORE_FOLDER}/")[0], required)
 
 

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs, preference, version_text
@@ -216,18 +217,18 @@ class _Side:
         self.lines: dict[str, dict[str, KernelLine]] = {}
         self.keys: dict[str, set[str]] = {}
         """What a module lists."""
-        self.limits: dict[tuple[str, str], int] = {}
-        """Most threads of a block that the source states, on any architecture, by module and lowered name."""
+        self.stated: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {}
+        """What the source states of launches, on any architecture, by module and lowered name."""
         for name in sorted(self.indexes):
             self.modules.setdefault(listed_module(name), []).append(self.indexes[name])
         for line in facts.lines:
             module = listed_module(line.module)
             self.lines.setdefault(line.key, {})[module] = line
             self.keys.setdefault(module, set()).add(line.key)
-        for image, held in facts.block_limits.items():
-            for lowered, limit in held.items():
-                key = image.module, lowered
-                self.limits[key] = min(limit, self.limits.get(key, limit))
+        for image, held in facts.stated.items():
+            for lowered, stated in held.items():
+                known = self.stated.setdefault((image.module, lowered), {})
+                known |= {what: min(sizes, known.get(what, sizes), key=prod) for what, sizes in stated.items()}
 
     def name(self, line: KernelLine) -> str:
         """Return what messages call a kernel: with its module where several have the name."""
@@ -398,15 +399,21 @@ def _meaning(rule: LaunchRule, line: KernelLine) -> tuple[object, ...]:
     return (*texts, sorted(rule.attributes.items()))
 
 
+#: What launches with other sizes than stated do not get past; a block has never more threads.
+_MOST_THREADS: Final = (1024, 1, 1)
+
+
 def _limits(pair: _Listed) -> Iterator[_Difference]:
     lines = (pair.before, pair.old), (pair.after, pair.new)
-    old, new = (side.limits.get((line.module, line.lowered)) for side, line in lines)
-    if new is not None and (old or _MOST_THREADS) > new:
-        yield _Difference("block-limit-lowered", pair.name, "threads in a block", old or _MOST_THREADS, new)
+    old, new = (side.stated.get((line.module, line.lowered), {}) for side, line in lines)
+    for what, sizes in new.items():
+        before = old.get(what, _MOST_THREADS if what == "max_threads" else ())
+        is_lower = prod(sizes) < prod(before) if what == "max_threads" else sizes != before
+        if is_lower:
+            texts = (" x ".join(map(str, one)) or "any" for one in (before, sizes))
+            yield _Difference("launch-restricted", pair.name, what.replace("_", " "), *texts)
 
 
-#: Of a block, on every device.
-_MOST_THREADS: Final = 1024
 #: Stands for devices that are not known yet: only plain PTX serves them.
 _NEWER: Final = ComputeCapability(99, 0)
 _KNOWN: Final = {arch.capability for release in ((12, 9), _NEWER) for arch in known_archs(release)}

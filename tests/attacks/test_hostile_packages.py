@@ -44,6 +44,8 @@ def cut_short(path):
 
 def pipe(path):
     """Make a pipe that nobody writes to; who opened it would wait."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no pipes with names")
     os.mkfifo(path)
     return path
 
@@ -150,6 +152,8 @@ def odd_store(example_store, tmp_path):
     for line in lines:
         if line[0] == "saxpy":
             line[0] = line[4] = ODD
+        elif line[0].startswith("softmax<"):  # its parameters' types and names
+            line[5:7] = [line[5].replace("long long", f"{ODD}*"), line[6].replace("rows", ODD)]
     (store / "kernels.tsv").write_bytes("".join(sorted("\t".join(line) + "\n" for line in lines)).encode())
     (store / DIGESTS_FILE).write_text(digests_text(store))
     return store
@@ -166,4 +170,5 @@ def test_names_of_a_store_are_shown_as_they_are(odd_store, example_store, more, 
     else:
         assert r"sum<\x1b[31m\u202e`|*[x](y)`\x07>" in out
     if more == ["--markdown"]:
+        assert ODD not in out.replace("``", "")
         assert r"`` sum<\x1b[31m\u202e`|*[x](y)`\x07> ``" in out

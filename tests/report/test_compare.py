@@ -288,6 +288,7 @@ def also(*kinds):
 ALL = "all 7 kernels"
 BUILD = '"build_{T}": {source: build.cu, matrix: {T: [float, double]}, options: {define: {TYPE: "{T}"}}}'
 SUMS = 'instances: ["sum<{T}, {N}>"], matrix: {T: [float, double], N: [4, 8]}'
+NEW_ARCHES = MANIFEST.replace("[sm_80, sm_90, compute_80]", "[sm_90, compute_90]").replace('"8.0", "9.0"', '"9.0"')
 RULE = "grid ceil_div(n, 256), block 256"
 PTX_DEVICES = "10.0, 10.1, 10.3, 10.7, 11.0, 12.0, 12.1, newer ones"
 HEAVY = ("+ y[i];", "+ y[i]; for (int k = 1; k < 40; ++k) y[i] = sqrtf(y[i] + k) / x[i + k];")
@@ -349,11 +350,15 @@ FAULTS = {
         set_launch(attributes={"cluster": [2]}), "launch-demands", ("saxpy, cluster", RULE, f"{RULE}, cluster [2]")
     ),
     "launch bounds lowered": Fault(
-        rebuild(("(512)", "(256)")), "block-limit-lowered", ("saxpy, threads in a block", 512, 256)
+        rebuild(("(512)", "(256)")), "launch-restricted", ("saxpy, max threads", "512 x 1 x 1", "256 x 1 x 1")
     ),
     "launch bounds came": Fault(
-        rebuild(), "block-limit-lowered", ("saxpy, threads in a block", 1024, 512),
+        rebuild(), "launch-restricted", ("saxpy, max threads", "1024 x 1 x 1", "512 x 1 x 1"),
         before=rebuild(("__launch_bounds__(512) ", "")),
+    ),
+    "clusters stated": Fault(
+        rebuild(("__launch_bounds__(512)", "__cluster_dims__(2, 1, 1)"), manifest=NEW_ARCHES), "launch-restricted",
+        ("saxpy, cluster size", "any", "2 x 1 x 1"), before=rebuild(manifest=NEW_ARCHES),
     ),
     "an architecture gone": Fault(
         drop_images("sm_80", "compute_80"), "architecture-removed",
@@ -524,7 +529,7 @@ def test_folders_and_wheels_are_compared_alike(released, rebuilt, verdict, tmp_p
     folder = rebuilt((("(512)", "(256)"),))
     found, changes = verdict(released, folder)
     assert found == "major"
-    assert "block-limit-lowered" in {change[0] for change in changes}
+    assert "launch-restricted" in {change[0] for change in changes}
     assert "requirement-raised" not in {change[0] for change in changes}
 
 

@@ -6,7 +6,6 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import Final, NamedTuple
 
 _HEADER: Final = struct.Struct("<4sBBxxB7x2HIQQQI6H")
@@ -193,12 +192,14 @@ def _after_number(data: bytearray, place: int) -> int:
 _ATTRIBUTE: Final = struct.Struct("<BBH")
 _PAIR: Final = struct.Struct("<II")
 _PARAMETER: Final = struct.Struct("<4xHHI")
-_BLOCK: Final = struct.Struct("<3I")
+_EXTENTS: Final = struct.Struct("<3I")
 _SIZED: Final = 4  # format of an attribute that carries bytes
 _FRAME_SIZE: Final = 0x11
 _STACK_SIZE: Final = 0x12  # with what it calls
 _MAX_THREADS: Final = 0x05  # __launch_bounds__
-_REQUIRED_THREADS: Final = 0x10  # __block_size__
+_BLOCK_SIZE: Final = 0x10  # __block_size__
+_CLUSTER_SIZE: Final = 0x3D  # __cluster_dims__
+_STATED: Final = {_MAX_THREADS: "max_threads", _BLOCK_SIZE: "block_size", _CLUSTER_SIZE: "cluster_size"}
 _REGISTERS: Final = 0x2F
 _SPILLS: Final = 0x55
 _PARAMETER_PACKED: Final = 0x17
@@ -240,8 +241,8 @@ class KernelSection:
     """(offset, size) of each parameter in bytes, in order."""
     pointers: frozenset[int]
     """Which parameters are marked as pointers; nothing is marked below sm_100."""
-    max_threads: int | None = None
-    """Most threads that a block may have, if the source says so."""
+    stated: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """What the source states of launches: ``max_threads`` of a block, ``block_size``, ``cluster_size``; x, y and z."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +312,7 @@ def _read(elf: Elf) -> Cubin:
 def _kernel(elf: Elf, name: str, sm: int, totals: dict[int, dict[str, int]], spilled: tuple[int, int]) -> KernelSection:
     params: dict[int, tuple[int, int]] = {}
     pointers = set()
-    max_threads = None
+    stated = []
     for attribute, payload in _attributes(elf, f".nv.info.{name}"):
         if attribute in {_PARAMETER_PACKED, _PARAMETER_LARGE}:
             ordinal, offset, size = _PARAMETER.unpack(payload)
@@ -319,8 +320,8 @@ def _kernel(elf: Elf, name: str, sm: int, totals: dict[int, dict[str, int]], spi
             params[ordinal] = offset, size >> 18 if attribute == _PARAMETER_PACKED else size & 0xFFFF
             if attribute == _PARAMETER_PACKED and size & _POINTER:
                 pointers.add(ordinal)
-        elif attribute in {_MAX_THREADS, _REQUIRED_THREADS}:
-            max_threads = prod(_BLOCK.unpack(payload))
+        elif attribute in _STATED:
+            stated.append((_STATED[attribute], _EXTENTS.unpack(payload)))
     return KernelSection(
         registers=totals[_REGISTERS].get(name, 0),
         shared=max(0, elf.size(f".nv.shared.{name}") - (_RESERVED_SHARED if sm >= 90 else 0)),
@@ -330,7 +331,7 @@ def _kernel(elf: Elf, name: str, sm: int, totals: dict[int, dict[str, int]], spi
         code=elf.size(f".text.{name}"),
         params=tuple(params[ordinal] for ordinal in sorted(params)),
         pointers=frozenset(pointers),
-        max_threads=max_threads,
+        stated=tuple(sorted(stated)),
     )
 
 

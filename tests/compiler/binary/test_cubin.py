@@ -31,7 +31,7 @@ template <class T> __global__ void sum(T* out, T value, Pair pair) {
 }
 extern "C" __global__ void calls(float* p, signed char c, short h, bool b) { *p = chosen(*p) + c + h + b; }
 extern "C" __global__ void large(Large in, int* out) { *out = in.bytes[*out] + ns::table[1]; }
-extern "C" __global__ void empty() {}
+extern "C" __global__ void __launch_bounds__(96, 2) empty() {}
 """
 #: Kernels that spill: 4, 8 and 16 bytes at a time, by themselves and in a function that they call.
 SPILLS = """
@@ -145,6 +145,24 @@ def test_parameters_have_offsets_and_sizes(sample):
     assert cubin.kernels["calls"].params == ((0, 8), (8, 1), (10, 2), (12, 1))
     assert cubin.kernels["large"].params == ((0, 5000), (5000, 8))
     assert cubin.kernels["empty"].params == ()
+
+
+def test_what_the_source_states_of_launches(sample):
+    """Launch bounds are in the image, and nothing is where the source states nothing."""
+    _, _, cubin = sample
+    assert cubin.kernels["empty"].stated == (("max_threads", (96, 1, 1)),)
+    assert cubin.kernels["calls"].stated == ()
+
+
+def test_sizes_that_a_launch_must_have():
+    """Sizes of blocks and clusters that the source states are there by their names."""
+    source = """
+    extern "C" __global__ void __block_size__((64, 2, 1)) blocks() {}
+    extern "C" __global__ void __cluster_dims__(2, 1, 1) clusters() {}
+    """
+    kernels = read_cubin(compile_raw(source, arch="sm_90").cubin).kernels
+    assert dict(kernels["blocks"].stated)["block_size"] == (64, 2, 1)
+    assert kernels["clusters"].stated == (("cluster_size", (2, 1, 1)),)
 
 
 def test_device_variables_have_sizes(sample):
