@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
@@ -319,7 +320,8 @@ def test_asserts_of_the_package_are_not_rewritten():
 
 
 def test_the_metadata_has_the_plugin():
-    """An installed package brings it."""
-    text = (REPOSITORY / "pyproject.toml").read_text().partition("[project.entry-points.pytest11]\n")[2]
-    name, _, value = text.partition("\n")[0].partition(" = ")
-    assert callable(EntryPoint(name, value.strip('"'), "pytest11").load().pytest_addoption)
+    """An installed package brings it, under the name of its module, so that ``-p MODULE`` names the same plugin."""
+    metadata = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    [(name, value)] = metadata["project"]["entry-points"]["pytest11"].items()
+    assert name == value == "hatch_cuda_kernels.pytest_plugin"
+    assert callable(EntryPoint(name, value, "pytest11").load().pytest_addoption)

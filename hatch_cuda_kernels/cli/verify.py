@@ -212,7 +212,7 @@ def _prove(args: argparse.Namespace, reader: StoreReader) -> Proof | None:
         if args.gpus:
             raise InputError("--gpus says where requests are made: name their trace with --requests")
         return None
-    from hatch_cuda_kernels.runtime.ladder import read_trace  # one option needs it
+    from hatch_cuda_kernels.runtime.ladder import TracedRequest, read_trace  # one option needs them
 
     gpus = args.gpus or _promised_gpus(reader)
     package, folder = _package_of(args.package, reader), str(reader.folder.absolute())
@@ -221,8 +221,10 @@ def _prove(args: argparse.Namespace, reader: StoreReader) -> Proof | None:
          values_text(one.axes), one.policy, one.tier_up): one
         for one in read_trace(args.requests)
     }  # fmt: skip
-    own = [one for one in distinct.values() if (one.package == package if one.package else one.store == folder)]
-    others = [one for one in distinct.values() if one not in own]
+    own, others = list[TracedRequest](), list[TracedRequest]()
+    for one in distinct.values():
+        is_own = one.package == package if one.package else one.store == folder
+        (own if is_own else others).append(one)
     if not own:
         there = list_text([*dict.fromkeys(repr(one.package or one.store or "source text") for one in others)])
         raise InputError(f"{args.requests}: no request is of {package or folder}: the trace has those of {there}")
@@ -254,7 +256,7 @@ def _package_of(package: str, reader: StoreReader) -> str:
     with zipfile.ZipFile(package) as archive:
         end = f"/{STORE_FOLDER}/{KERNELS_FILE}"
         place = next(name for name in archive.namelist() if name.endswith(end))
-    return place.removesuffix(end).replace("/", ".")
+    return re.sub(r"^[^/]+\.data/(purelib|platlib)/", "", place.removesuffix(end)).replace("/", ".")
 
 
 def _judge(reader: StoreReader, traced: TracedRequest, gpu: Gpu) -> Judgement:

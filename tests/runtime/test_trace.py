@@ -57,7 +57,7 @@ def test_a_line_says_who_asked_for_what_and_got_which_image(store, traced):
     assert {name: line.pop(name) for name in ("test", "worker") if name in line}["test"] == test
     assert line == {
         "schema": 1, "answer": "prebuilt", "kernel": "saxpy", "module": "saxpy", "asked": None, "instance": None,
-        "package": PACKAGE, "version": "0.1.0", "store": str(store.path), "capability": "9.0", "driver": "13.0",
+        "package": PACKAGE, "version": "0.1.0", "store": "", "capability": "9.0", "driver": "13.0",
         "policy": "compatible", "tier_up": False, "reasons": ["prebuilt sm_90 cubin: made for this device"],
         "image": {"arch": "sm_90", "kind": "cubin"}, "process": os.getpid(),
     }  # fmt: skip
@@ -163,6 +163,7 @@ def test_the_package_is_found_however_its_store_was_opened(
     open_store(opened(site)).find_image("saxpy", arch="sm_90")
     [line] = lines(traced)
     assert (line["package"], line["version"]) == (package, "0.1.0" if package else "")
+    assert line["store"] == ("" if package else str(site / "elsewhere"))
 
 
 def fifo(folder):

@@ -7,10 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from doc_blocks import DOCS, assert_printed, blocks_of
+from front_ends import EXAMPLE, copy_project
 from wheels import Wheel
 
 from hatch_cuda_kernels import open_store
@@ -230,13 +230,20 @@ def test_what_a_user_gets_is_proven(example_wheel, trace, verify, tmp_path, serv
     assert (status, [*images(data).values()]) == (0, [image])
 
 
-def test_a_wheel_is_known_by_what_is_in_it(example_wheel, recorded, verify, tmp_path):
+def test_a_wheel_is_known_by_what_is_in_it(example_wheel, example_site, recorded, trace, verify, tmp_path):
     """However its file is called; a folder by its place, and an installed package by its name."""
     renamed = shutil.copy(example_wheel, tmp_path / "other-1.0-py3-none-any.whl")
     assert verify(renamed, recorded, "9.0@13.0")[0] == 0
-    store = read_trace(recorded)[0].store
+    store = example_site / PACKAGE / "_kernels"
     assert verify(store, recorded, "9.0@13.0")[0] == 0
-    assert verify(Path(store).parent, recorded, "9.0@13.0")[0] == 0
+    assert verify(store.parent, recorded, "9.0@13.0")[0] == 0
+    elsewhere = shutil.copytree(store, tmp_path / "elsewhere")
+    assert verify(elsewhere, trace({"package": "", "store": str(elsewhere)}), "9.0@13.0")[0] == 0
+    parts = Wheel(example_wheel)
+    parts.files = {
+        f"x-1.data/purelib/{name}" if "/_kernels/" in name else name: data for name, data in parts.files.items()
+    }
+    assert verify(parts.write_as_it_is(tmp_path), recorded, "9.0@13.0")[0] == 0
 
 
 def test_requests_of_other_packages_are_not_judged(example_wheel, trace, verify, capsys):
@@ -290,6 +297,26 @@ def test_gpus_need_requests(example_wheel, capsys):
     """Otherwise nobody says what is asked of them."""
     assert main(["verify", str(example_wheel), "--gpus", "9.0@13.0"]) == 2
     assert "--requests" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_examples_trace_proves_its_wheel(whole_example_wheel, verify, tmp_path, monkeypatch):
+    """As in CI, for what the manifest promises; without an architecture and PTX, the patch is the manifest's line."""
+    trace, project = EXAMPLE / "requests.jsonl", copy_project(tmp_path / "project")
+    status, data = verify(whole_example_wheel, trace, None)
+    assert (status, len(data["requests"]), data["not_judged"]) == (0, 12, [])
+    parts, left = Wheel(whole_example_wheel), ("sm_80", "sm_90")
+    for module in ("filter", "radix_sort", "reduce", "saxpy", "softmax"):
+        parts.edit_index(module, lambda data: data.update(images=[i for i in data["images"] if i["arch"] in left]))
+    manifest = project / "kernels.yaml"
+    whole = manifest.read_text()
+    manifest.write_text(whole.replace("arches: [sm_80, sm_90, sm_120, compute_80]", "arches: [sm_80, sm_90]"))
+    monkeypatch.chdir(project)
+    status, data = verify(parts.write(tmp_path), trace, "9.0@13.0, 12.0@13.0")
+    assert status == 1
+    assert {gpu: image for (_, gpu), image in images(data).items()} == {"9.0@13.0": "sm_90 cubin", "12.0@13.0": None}
+    changed = [line for line in data["patch"].splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
+    assert changed == ["-arches: [sm_80, sm_90]", "+arches: [sm_80, sm_90, sm_120]"]
 
 
 MANIFEST = """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import InputError, warn_user
@@ -101,7 +102,7 @@ def _facts(request: Request) -> dict[str, Any]:
         **family,
         "package": package,
         "version": version,
-        "store": str(reader.folder),
+        "store": "" if package else str(reader.folder),
         "capability": "{}.{}".format(*request.capability),
         "driver": None if driver is None else "{}.{}".format(*driver),
         "policy": request.policy,
@@ -192,15 +193,15 @@ def _append(path: str, line: bytes) -> None:
 
 def _lose(path: str, error: Exception) -> None:
     """Note that a line is missing, and warn if it is the first one."""
-    why = (error.strerror if isinstance(error, OSError) else None) or f"{type(error).__name__}: {error}"
     if path in _lost:
         return
-    _lost[path] = why
+    _lost[path] = why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     message = f"requests for kernels are missing in the trace {path}: {why}"
     try:
         warn_user(message)
-    except Warning:  # which the program makes an error of
-        sys.stderr.write(f"{message}\n")
+    except Exception:  # noqa: BLE001 - the program makes errors of warnings, or is ending
+        with suppress(Exception):
+            sys.stderr.write(f"{message}\n")
 
 
 def lost_lines(path: str) -> str | None:
@@ -223,6 +224,7 @@ class TracedRequest(NamedTuple):
     """The import name of the package that the store was in; empty if it was in none."""
     version: str
     store: str
+    """The folder of a store that is in no package."""
     capability: str
     driver: str | None
     policy: str
