@@ -189,8 +189,9 @@ class KernelWatch:
         self._summary = f"{_counted(request for _, request in everything)}{where}"
         if self._left or self._trouble:
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        if getattr(self._config.option, "no_summary", False):
-            self._tell(self._config.pluginmanager.get_plugin("terminalreporter"))
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or getattr(self._config.option, "no_summary", False):  # nothing is asked for a summary
+            self._tell(reporter)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

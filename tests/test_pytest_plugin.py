@@ -42,7 +42,8 @@ def run(tmp_path, example_site, fresh_cache):
             (tmp_path / f"{name}.py").write_text(head + text)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
         plugins = ["-p", plugin, "-p", "xdist", "-p", "no:cacheprovider"]
-        command = [sys.executable, "-m", "pytest", *plugins, "-c", os.devnull, f"--rootdir={tmp_path}", "-rA", *options]
+        options = options if "no:terminal" in options else ("-rA", *options)
+        command = [sys.executable, "-m", "pytest", *plugins, "-c", os.devnull, f"--rootdir={tmp_path}", *options]
         paths = os.pathsep.join([str(example_site), str(REPOSITORY)])
         environment = {**kept, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(variables or {})}
         return subprocess.run(
@@ -247,6 +248,15 @@ def test_both_options_and_the_variable(run, tmp_path):
     assert len(read_trace(tmp_path / "stated.jsonl")) == 2
     assert run("--no-jit", "--kernel-trace=named.jsonl", test_one=text, variables=stated).returncode == 0
     assert len(read_trace(tmp_path / "named.jsonl")) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [("--no-summary",), ("-p", "no:terminal")], ids=" ".join)
+def test_what_is_told_at_the_end_is_told_without_a_summary_too(run, options):
+    """Otherwise a run would fail without a word."""
+    done = run("--no-jit", *options, test_one="ask('block_sum<float, 64>')\ndef test_one():\n    pass\n")
+    assert done.returncode == 1
+    assert "block_sum<float, 64> of example_project was compiled for sm_90" in done.stdout + done.stderr
 
 
 UNUSABLE = {
