@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml when they are used
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.errors import InputError, ManifestError
-from hatch_cuda_kernels.names import axes_key, family_key, match, normalize_name
+from hatch_cuda_kernels.names import axes_key, family_key, listed_module, match, normalize_name
 from hatch_cuda_kernels.store import ModuleSource, StoreReader, find_module
 from hatch_cuda_kernels.terminal import count_text
 
@@ -21,6 +21,20 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.manifest import Manifest, Module
 
 
+class Wanted(NamedTuple):
+    """What should be prebuilt: a module's kernels for an architecture, or an instance that is not listed."""
+
+    module: str
+    arch: SmArch | None
+    """None if the listed architectures suffice."""
+    instance: str | None
+    """None if the listed names suffice."""
+    family: str = ""
+    """Of a module that is not listed: what those with other values of the axes are called together."""
+    axes: tuple[tuple[str, str], ...] = ()
+    """These values."""
+
+
 class Miss(NamedTuple):
     """A kernel that was requested and compiled, and the architecture it was compiled for."""
 
@@ -30,8 +44,6 @@ class Miss(NamedTuple):
     listed: bool
     """Whether the package lists the kernel, so that only the architecture was missing."""
     arch: SmArch
-    covered: bool
-    """Whether an image of the module runs on this architecture, by the rules of the ladder."""
     created: str
     """When it was compiled: UTC, ISO 8601."""
     used: float
@@ -40,12 +52,8 @@ class Miss(NamedTuple):
     """How long the compile took."""
     key: str
     """The key of the entry in the disk cache."""
-    instance: str | None = None
-    """The kernel if its module does not list it, so that it was compiled by itself."""
-    family: str = ""
-    """Of a module that the package does not list: what those with other values of the axes are called together."""
-    axes: tuple[tuple[str, str], ...] = ()
-    """These values."""
+    wanted: Wanted
+    """What would have prebuilt it. An architecture on which an image runs anyway is not asked for."""
 
 
 def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
@@ -70,20 +78,11 @@ def _miss(reader: StoreReader, modules: set[str], entry: Entry, used: float) -> 
         return None  # prebuilt by now, or compiled from a source edited since an editable install
     if entry.key not in _keys(reader, module, entry, instance):
         return None
-    return Miss(
-        module=index.module,
-        kernel=entry.wanted,
-        listed=listed,
-        arch=entry.arch,
-        covered=any(record.arch.refusal(entry.arch.capability) is None for record in index.images),
-        created=entry.created,
-        used=used,
-        seconds=entry.seconds,
-        key=entry.key,
-        instance=instance,
-        family="" if module in modules else entry.family,
-        axes=() if module in modules else tuple(index.axes.items()),
-    )
+    covered = any(record.arch.refusal(entry.arch.capability) is None for record in index.images)
+    family = ("", ()) if module in modules else (entry.family, tuple(index.axes.items()))
+    arch = entry.arch if listed or not covered else None
+    wanted = Wanted(listed_module(index.module), arch, instance, *family)
+    return Miss(index.module, entry.wanted, listed, entry.arch, entry.created, used, entry.seconds, entry.key, wanted)
 
 
 def _module_of(reader: StoreReader, entry: Entry) -> str:
@@ -102,19 +101,6 @@ def _keys(reader: StoreReader, module: str, entry: Entry, instance: str | None) 
         return [source.finished_key(record, entry.arch, finisher) for record in inputs]
     compiler = Toolchain(toolchain["nvrtc"], toolchain.get("headers", ""), nvjitlink=toolchain.get("nvjitlink", ""))
     return [source.job(entry.arch, instance).key("cubin", compiler)]
-
-
-class Wanted(NamedTuple):
-    """What should be prebuilt: a module's kernels for an architecture, or an instance that is not listed."""
-
-    module: str
-    arch: SmArch | None
-    """None if the listed architectures suffice."""
-    instance: str | None
-    """None if the listed names suffice."""
-    family: str = ""
-    """Of a module that is not listed, as of a Miss."""
-    axes: tuple[tuple[str, str], ...] = ()
 
 
 class Promotion(NamedTuple):

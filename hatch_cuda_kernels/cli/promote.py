@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff, utc_text
 from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.names import listed_module, values_text
+from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
@@ -66,25 +66,15 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
             manifest_path(args)
         if args.manifest is None:
             return None
-    from hatch_cuda_kernels.promote import Wanted, promote  # needs yaml
+    from hatch_cuda_kernels.promote import promote  # needs yaml
 
-    wanted = [
-        Wanted(
-            module=listed_module(miss.module),
-            arch=miss.arch if miss.listed or not miss.covered else None,
-            instance=miss.instance,
-            family=miss.family,
-            axes=miss.axes,
-        )
-        for miss in misses
-    ]
-    return promote(manifest_path(args), wanted)
+    return promote(manifest_path(args), [miss.wanted for miss in misses])
 
 
 def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> None:
     """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
     for miss in misses:
-        values = values_text(dict(miss.axes))
+        values = values_text(dict(miss.wanted.axes))
         reason = "not prebuilt for it" if miss.listed else f"{values} not listed" if values else "not listed"
         show_note(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}")
     if not misses:
@@ -113,6 +103,6 @@ def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion
 
 
 def _miss_data(miss: Miss) -> dict[str, Any]:
-    data = miss._asdict() | {"arch": str(miss.arch), "used": utc_text(miss.used), "axes": dict(miss.axes)}
-    hidden = {"covered", "instance"} | (set() if miss.axes else {"family", "axes"})
-    return {name: value for name, value in data.items() if name not in hidden}
+    data = miss._asdict() | {"arch": str(miss.arch), "used": utc_text(miss.used)}
+    wanted = data.pop("wanted")
+    return data | ({"family": wanted.family, "axes": dict(wanted.axes)} if wanted.axes else {})

@@ -14,7 +14,7 @@ from front_ends import EXAMPLE
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.promote import Miss
+from hatch_cuda_kernels.promote import Miss, Wanted
 
 SIZE = disk_bytes(entry_of(0))
 
@@ -94,8 +94,12 @@ def test_nothing_that_promote_shows_does_either(example_store, fresh_cache, tmp_
     """A recorded name with control characters is shown escaped, and the manifest does not take it."""
     manifest = tmp_path / "kernels.yaml"
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
-    sound = Miss("reduce", "block_sum<float, 64>", True, SmArch(9, 0), True, "2026", 0.0, 1.0, key_of(0))
-    misses = [sound._replace(kernel=f"block_sum<{ODD}, 64>", listed=False), sound._replace(module=ODD)]
+    wanted = Wanted("reduce", SmArch(9, 0), None)
+    sound = Miss("reduce", "block_sum<float, 64>", True, SmArch(9, 0), "2026", 0.0, 1.0, key_of(0), wanted)
+    misses = [
+        sound._replace(kernel=f"block_sum<{ODD}, 64>", listed=False),
+        sound._replace(module=ODD, wanted=wanted._replace(module=ODD)),
+    ]
     monkeypatch.setattr("hatch_cuda_kernels.promote.find_misses", lambda *_: misses)
     assert main(["promote", str(manifest), "--package", str(example_store)]) == 1
     shown = capsys.readouterr()
