@@ -171,7 +171,9 @@ class DiskCache:
         """
         on_disk = False
         try:
-            on_disk = self._publish(entry)
+            own, files = self._own(), entry.files()
+            if own is not None and sum(map(len, files.values())) <= self.max_bytes:
+                on_disk = self._write(own, [(entry.key, files)])
         finally:
             self._memory.keep(entry, on_disk=on_disk)
         return on_disk
@@ -306,12 +308,6 @@ class DiskCache:
                 done = "was set aside"
                 self._sweep(folder)
         self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and {done} ({key}: {error})")
-
-    def _publish(self, entry: Entry) -> bool:
-        own, files = self._own(), entry.files()
-        if own is None or sum(map(len, files.values())) > self.max_bytes:
-            return False
-        return self._write(own, [(entry.key, files)])
 
     def _write(self, own: EntryFolder, listed: Sequence[tuple[str, dict[str, bytes]]]) -> bool:
         from hatch_cuda_kernels.cache.publishing import count_entry, publish_all  # a hit needs none of it

@@ -38,6 +38,7 @@ from hatch_cuda_kernels.cache.entry import (
 )
 from hatch_cuda_kernels.cache.files import Folder, made, move, remove, replace, unique_name, write
 from hatch_cuda_kernels.errors import CompileError, refuse_reentry
+from hatch_cuda_kernels.integrity import check_shape
 
 try:
     import fcntl
@@ -57,8 +58,10 @@ _LOCKS: Final = "locks"
 _FAILED: Final = ".failed"
 #: Failures remembered in this process, for threads that wait for the same key; far fewer wait at a time.
 _MOST_FAILURES: Final = 256
-_TEXTS: Final = ("module", "arch", "message", "log")
-_LISTS: Final = ("flags", "bad_names", "faults")
+_ERROR: Final = {
+    **dict.fromkeys(("module", "arch", "message", "log"), str),
+    **{name: [str] for name in ("flags", "bad_names", "faults")},
+}
 #: A longer error is damage, which must not fill the memory.
 _MOST_ERROR_TEXT: Final = 64 << 20
 
@@ -254,7 +257,7 @@ class Once:
         self._failures[key] = copy.copy(error)  # without the traceback, and all that it holds
         for old in [*self._failures][:-_MOST_FAILURES]:
             self._failures.pop(old, None)
-        data: dict[str, Any] = {name: getattr(error, name) for name in _TEXTS + _LISTS} | {"id": unique_name("")}
+        data: dict[str, Any] = {name: getattr(error, name) for name in _ERROR} | {"id": unique_name("")}
         with contextlib.suppress(OSError), self._open() as locks:
             replace(locks, f"{key}{_FAILED}", json.dumps(data).encode(), locks)
 
@@ -282,15 +285,10 @@ def _read_error(data: bytes) -> CompileError | None:
     """Return the error that a file describes; None for anything else than this version writes."""
     try:
         found = json.loads(data)
-        module, arch, message, log = (found[name] for name in _TEXTS)
-        flags, bad_names, faults = (found[name] for name in _LISTS)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        check_shape(found, _ERROR)
+    except (ValueError, RecursionError):
         return None
-    if not all(isinstance(listed, list) for listed in (flags, bad_names, faults)):
-        return None
-    if not all(isinstance(text, str) for text in (module, arch, message, log, *flags, *bad_names, *faults)):
-        return None
-    return CompileError(module, arch, message, log=log, flags=flags, bad_names=bad_names, faults=faults)
+    return CompileError(**{name: found[name] for name in _ERROR})
 
 
 #: Temporaries older than this were left by a process that was killed; younger ones may be in use.

@@ -49,12 +49,13 @@ def _check_options(config: Mapping[str, Any], hook: str) -> None:
 def _add_sbom(store: Path, metadata: Any, build_data: dict[str, Any]) -> None:  # hatchling is untyped
     """Write the document about a store beside it, and let the wheel have it; hatchling takes such files since 1.29."""
     from hatch_cuda_kernels import __version__
-    from hatch_cuda_kernels.store import SBOM_FILE, Distribution, StoreReader, sbom_text
+    from hatch_cuda_kernels.store import SBOM_FILE, StoreReader, sbom_text
 
     files = build_data.get("sbom_files")
     if files is not None:
-        path, project = store.parent / SBOM_FILE, Distribution(metadata.name, metadata.version)
-        path.write_text(sbom_text(StoreReader(store), project, made_by=__version__), encoding="utf-8", newline="\n")
+        path = store.parent / SBOM_FILE
+        text = sbom_text(StoreReader(store), metadata.name, metadata.version, made_by=__version__)
+        path.write_text(text, encoding="utf-8", newline="\n")
         files.append(str(path))
 
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
@@ -173,16 +173,12 @@ def extract_images(reader: StoreReader, folder: str | Path) -> list[Path]:
     return written
 
 
-class Distribution(NamedTuple):
-    """The project whose wheel it is, by its normalised name."""
+def sbom_text(reader: StoreReader, project: str, version: str, *, made_by: str) -> str:
+    """Return the document for a store of a project, by its normalised name. Raises StoreError.
 
-    name: str
-    version: str
-
-
-def sbom_text(reader: StoreReader, project: Distribution, *, made_by: str) -> str:
-    """Return the document for a store; ``made_by`` is the version of this package that built it. Raises StoreError."""
-    root, own = _package(*project), _package(_OWN, made_by, licenses=[_OWN_LICENCE])
+    ``made_by`` is the version of this package that built it.
+    """
+    root, own = _package(project, version), _package(_OWN, made_by, licenses=[_OWN_LICENCE])
     parts: dict[str, dict[str, Any]] = {}
     needs: dict[str, list[str]] = {}
     for index in reader.modules():

@@ -331,7 +331,7 @@ def _sbom_differences(subject: Subject, place: str, text: bytes, made_by: str) -
     """Yield where the document differs from the one that a build by this version of the package writes, if it does."""
     name, _, version = place.partition("/")[0].removesuffix(".dist-info").rpartition("-")
     try:
-        written = store.sbom_text(subject.reader, store.Distribution(name.replace("_", "-"), version), made_by=made_by)
+        written = store.sbom_text(subject.reader, name.replace("_", "-"), version, made_by=made_by)
     except (KeyError, ValueError):
         return  # the check of the index says that no build writes such a toolchain
     if text != written.encode():

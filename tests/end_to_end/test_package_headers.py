@@ -24,7 +24,7 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import describe_plan, make_plan, missing_headers, read_sources
 from hatch_cuda_kernels.plugin.layout import wheel_inputs
 from hatch_cuda_kernels.scaffold.kernel_files import DraftedManifest
-from hatch_cuda_kernels.store import Distribution, StoreReader, sbom_text
+from hatch_cuda_kernels.store import StoreReader, sbom_text
 
 MANIFEST = """
     schema: 1
@@ -142,7 +142,7 @@ def test_the_key_follows_from_what_is_read(site, project, tmp_path, monkeypatch,
 @pytest.mark.slow
 def test_the_bill_of_materials_has_version_and_licence(site, project):
     """A scanner finds the package by its URL, and the licence and the files with it by its metadata."""
-    data = json.loads(sbom_text(StoreReader(build(project)), Distribution("p", "1"), made_by="1"))
+    data = json.loads(sbom_text(StoreReader(build(project)), "p", "1", made_by="1"))
     [part] = (part for part in data["components"] if part["name"] == "toy-cuda13x")
     assert part["purl"] == "pkg:pypi/toy-cuda13x@1.2"
     assert part["licenses"] == [{"expression": "MIT"}]

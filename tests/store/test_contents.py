@@ -11,10 +11,10 @@ import pytest
 from wheels import Wheel
 
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.store.contents import SBOM_FILE, Distribution, open_package, sbom_text
+from hatch_cuda_kernels.store.contents import SBOM_FILE, open_package, sbom_text
 from hatch_cuda_kernels.verify import Demands, verify_store
 
-PROJECT = Distribution("example-project", "0.1.0")
+PROJECT = ("example-project", "0.1.0")
 PLACE = f"example_project-0.1.0.dist-info/sboms/{SBOM_FILE}"
 
 
@@ -80,8 +80,8 @@ def test_it_names_each_module_and_source(example_wheel):
 def test_it_follows_from_the_content_alone(example_store):
     """The same store gives the same bytes, without a time; another project or version gives another serial number."""
     with open_package(str(example_store)) as reader:
-        first, second = (sbom_text(reader, PROJECT, made_by="1.0") for _ in range(2))
-        other = sbom_text(reader, PROJECT._replace(version="0.2.0+local"), made_by="1.0")
+        first, second = (sbom_text(reader, *PROJECT, made_by="1.0") for _ in range(2))
+        other = sbom_text(reader, PROJECT[0], "0.2.0+local", made_by="1.0")
     assert first == second
     assert "timestamp" not in first
     assert json.loads(first)["serialNumber"] != json.loads(other)["serialNumber"]
@@ -93,7 +93,7 @@ def test_an_altered_toolkit_is_no_package(example_wheel, tmp_path):
     parts = Wheel(example_wheel)
     parts.edit_index("saxpy", lambda data: data["toolchain"].update(nvrtc="13.0.88+0123abcd"))
     with open_package(str(parts.write(tmp_path))) as reader:
-        data = json.loads(sbom_text(reader, PROJECT, made_by="1.0"))
+        data = json.loads(sbom_text(reader, *PROJECT, made_by="1.0"))
     [part] = (part for part in data["components"] if part.get("version") == "13.0.88+0123abcd")
     assert "purl" not in part
 
