@@ -16,7 +16,7 @@ from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.executors import WorkerMismatchError, choose_executor, needed_tools
 from hatch_cuda_kernels.pool.missing import Compilation, FailedJob, image_keys, input_image
 from hatch_cuda_kernels.pool.progress import Progress
-from hatch_cuda_kernels.pool.schedule import Turns, compile_on, estimate_seconds
+from hatch_cuda_kernels.pool.schedule import How, Turns, compile_on, estimate_seconds
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import DiskCache, Entry
@@ -114,17 +114,9 @@ def _run(
             inputs[id(front)] = FinishInput.of(compiled.images[job.input_kind], compiled)
         return (started(job) for job in mine if all(inputs[id(one)] for one in job.fronts))
 
-    return compile_on(
-        executor,
-        [*compiles, *map(started, ready)],
-        workers=workers,
-        followers=len(finishing) - len(ready),
-        cost=cost,
-        follow=follow,
-        needed=needed_tools(jobs),
-        turns=turns,
-        warn=warn,
-    )
+    followers, needed = len(finishing) - len(ready), needed_tools(jobs)
+    how = How(cost=cost, follow=follow, followers=followers, needed=needed, turns=turns, warn=warn)
+    return compile_on(executor, [*compiles, *map(started, ready)], how, workers=workers)
 
 
 def _costs(fresh: Mapping[ImageId, Entry]) -> Callable[[Job], float]:

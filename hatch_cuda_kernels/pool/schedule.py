@@ -19,13 +19,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby, islice, takewhile
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess
 from hatch_cuda_kernels.compiler import (
@@ -255,41 +255,41 @@ def estimate_seconds(job: Job) -> float:
     return front_end + _INSTANCE_SECONDS * len(job.names) + _CHARACTER_SECONDS * characters
 
 
-class How(TypedDict, total=False):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
     """How jobs are compiled."""
 
-    cost: Callable[[Job], float]
+    cost: Callable[[Job], float] = estimate_seconds
     """Estimates the seconds that a job takes."""
-    follow: Callable[[Job, Compiled], Iterable[Job]]
+    follow: Callable[[Job, Compiled], Iterable[Job]] = lambda *_: ()
     """Gives the jobs that can begin once one has given its result, and been handed out."""
-    needed: Tools
+    followers: int = 0
+    """How many these are in all."""
+    needed: Tools | None = None
     """The tools that all jobs need, by default those of the first ones."""
-    turns: Turns
+    turns: Turns | None = None
     """Puts off jobs that others compile until these have; who receives an outcome ends its turn."""
-    warn: Callable[[str], None]
+    warn: Callable[[str], None] = lambda _: None
+
+
+_PLAINLY: Final = How()
 
 
 def compile_on(
-    executor: Executor | str,
-    jobs: Sequence[Job],
-    *,
-    workers: int | None = None,
-    followers: int = 0,
-    **how: Unpack[How],
+    executor: Executor | str, jobs: Sequence[Job], how: How = _PLAINLY, *, workers: int | None = None
 ) -> Outcomes:
     """Do the same as ``compile_all`` on an executor that is opened by its name, and ended with the last job.
 
-    ``workers`` bounds the processes on this machine; ``followers`` is how many jobs ``follow`` will give. Jobs that
-    finish stay in this one's threads where there are no others: nvJitLink has no lock, and ptxas is a process itself.
+    ``workers`` bounds the processes on this machine. Jobs that finish stay in this one's threads where there are no
+    others: nvJitLink has no lock, and ptxas is a process itself.
     Raises, in place of yielding it, what would end every job alike: ToolchainError, or BrokenExecutor, CancelledError
     or BuildError of an executor that stopped working.
     """
-    cost, warn = how.get("cost", estimate_seconds), how.get("warn", lambda _: None)
-    costs = [0.0 if isinstance(job, FinishJob) else cost(job) for job in jobs] + [0.0] * followers
-    needed = how["needed"] = how.get("needed") or needed_tools(jobs)
+    costs = [0.0 if isinstance(job, FinishJob) else how.cost(job) for job in jobs] + [0.0] * how.followers
+    needed = how.needed or needed_tools(jobs)
     with (
-        open_executor(executor, needed, local=partial(local_executor, costs, workers), warn=warn) as opened,
-        closing(compile_all(jobs, opened, **how)) as outcomes,
+        open_executor(executor, needed, local=partial(local_executor, costs, workers), warn=how.warn) as opened,
+        closing(compile_all(jobs, opened, replace(how, needed=needed))) as outcomes,
     ):
         for job, outcome in outcomes:
             if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
@@ -297,38 +297,35 @@ def compile_on(
             yield job, outcome
 
 
-def compile_all(jobs: Sequence[Job], executor: Executor, **how: Unpack[How]) -> Outcomes:
+def compile_all(jobs: Sequence[Job], executor: Executor, how: How = _PLAINLY) -> Outcomes:
     """Compile every job and yield each with its result, or with the error that kept it from one, as they finish.
 
     A failing job does not stop the others: all failures of a run are reported together. Jobs whose worker process died
     are compiled again, after the others and one at a time; ``warn`` gets a message about that once. On
     KeyboardInterrupt, or when the caller closes the generator, what has not begun is cancelled.
     """
-    follow, turns, warn = how.get("follow"), how.get("turns"), how.get("warn")
     lost: list[LostJob] = []
     preambles: dict[int, Preamble] = {}
     if isinstance(executor, WorkerExecutor):
         executor.start_workers(len(jobs))  # Python starts there meanwhile
         preambles = choose_preambles(jobs, executor.max_workers)
-    run = partial(_run, executor=executor, needed=how.get("needed") or needed_tools(jobs))
-    ordered = _in_order(jobs, how.get("cost", estimate_seconds), preambles)
-    with closing(run(ordered, follow=follow, preambles=preambles, turns=turns)) as outcomes:
+    how = replace(how, needed=how.needed or needed_tools(jobs))
+    with closing(_run(_in_order(jobs, how.cost, preambles), executor, how, preambles)) as outcomes:
         for job, outcome in outcomes:
             if isinstance(outcome, ChildDiedError):
-                if turns is not None:
-                    turns.end(job)
+                if how.turns is not None:
+                    how.turns.end(job)
                 lost.append(LostJob(job, outcome))
             else:
                 yield job, outcome
-    if lost and warn is not None:
+    if lost:
         names = ", ".join(f"{found.job.module} for {found.job.arch}" for found in lost)
         why = "NVRTC crashed" if any(found.died.crashed for found in lost) else "killed, or out of memory"
-        warn(f"a worker process died ({why}); compiling again, one at a time: {names}")
+        how.warn(f"a worker process died ({why}); compiling again, one at a time: {names}")
     for found in lost:  # one at a time, in a separate process: it may have been the memory
         again = found.again
-        same = again is found.job
-        started = run([again], follow=follow if same else None, preambles={}, turns=turns if same else None)
-        with closing(started) as outcomes:
+        alone = how if again is found.job else How(needed=how.needed)
+        with closing(_run([again], executor, alone, {})) as outcomes:
             for done, outcome in outcomes:
                 known = found if done is again else LostJob(done, ChildDiedError())
                 yield known.job, known.outcome(outcome)
@@ -342,22 +339,14 @@ def _in_order(jobs: Sequence[Job], cost: Callable[[Job], float], preambles: Mapp
     return [job for group in alike.values() for job in group]
 
 
-def _run(
-    jobs: Sequence[Job],
-    *,
-    executor: Executor,
-    needed: dict[str, str],
-    follow: Callable[[Job, Compiled], Iterable[Job]] | None,
-    preambles: Mapping[int, Preamble],
-    turns: Turns | None,
-) -> Outcomes:
+def _run(jobs: Sequence[Job], executor: Executor, how: How, preambles: Mapping[int, Preamble]) -> Outcomes:
     waiting: dict[Future[Answer], Job] = {}
     elsewhere: dict[int, Job] = {}
     done: SimpleQueue[Future[Answer]] = SimpleQueue()
 
     def submit(job: Job) -> None:
-        begin = None if turns is None else partial(turns.begin, job)
-        future = _submit(executor, Task(needed, job, preambles.get(id(job)), begin))
+        begin = None if how.turns is None else partial(how.turns.begin, job)
+        future = _submit(executor, Task(how.needed or {}, job, preambles.get(id(job)), begin))
         waiting[future] = job
         future.add_done_callback(done.put)
 
@@ -376,7 +365,7 @@ def _run(
                 elsewhere[id(job)] = job
                 continue
             yield job, outcome
-            for next_job in () if follow is None or isinstance(outcome, Exception) else follow(job, outcome):
+            for next_job in () if isinstance(outcome, Exception) else how.follow(job, outcome):
                 submit(next_job)
     finally:
         for future in waiting:

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.plan import lay_out_jobs
 from hatch_cuda_kernels.pool.executors import WorkerExecutor, default_workers
-from hatch_cuda_kernels.pool.schedule import compile_on
+from hatch_cuda_kernels.pool.schedule import How, compile_on
 
 sys.path.append(str(REPOSITORY / "benchmarks"))
 from build_sources import write_project
@@ -115,7 +115,7 @@ def made(recipes, slow):
     kept = []
     with (
         WorkerExecutor(default_workers()) as workers,
-        closing(compile_on(workers, jobs, followers=len(finishing), follow=follow)) as outcomes,
+        closing(compile_on(workers, jobs, How(followers=len(finishing), follow=follow))) as outcomes,
     ):
         for job, outcome in outcomes:
             assert not isinstance(outcome, Exception), outcome

@@ -20,7 +20,7 @@ from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool.executors import WorkerExecutor, open_executor
-from hatch_cuda_kernels.pool.schedule import compile_all
+from hatch_cuda_kernels.pool.schedule import How, compile_all
 from hatch_cuda_kernels.store.writer import temporary_workspace
 from hatch_cuda_kernels.threads import DaemonThreads
 
@@ -87,7 +87,7 @@ def outcomes_of(jobs, workers, **options):
     """Yield the outcomes of jobs as they come, from worker processes, or from this one for a single worker."""
     executor = WorkerExecutor(workers) if workers > 1 else DaemonThreads(1)
     with open_executor("process", {}, local=lambda: executor, warn=None) as opened:
-        yield compile_all(jobs, opened, **options)
+        yield compile_all(jobs, opened, How(**options))
 
 
 def compiled(jobs, workers, **options):
