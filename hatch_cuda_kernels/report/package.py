@@ -159,7 +159,7 @@ class PackageFacts:
     without_sources: frozenset[str] = frozenset()
     """The modules of which not all sources are there."""
     stated: Mapping[ImageId, Mapping[str, Mapping[str, tuple[int, ...]]]] = field(default_factory=dict)
-    """What the source states of launches of each kernel, by lowered name, as ``KernelSection`` has it; CUBIN only."""
+    """What the source states of launches of each kernel, by lowered name, as ``KernelSection`` has it."""
     variables: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Bytes of each variable, by its module and its lowered name."""
 
@@ -247,19 +247,14 @@ def _read_images(
                 continue
             own = details[index.module].lowered.get(record.file, {})
             back = {name: listed[index.module, key] for key, name in own.items()}
-            kernels = found.kernels if isinstance(found, Cubin) else {}
+            code = {name: kernel.code for name, kernel in found.kernels.items()} if isinstance(found, Cubin) else {}
 
             def listed_names(values: Mapping[str, T], back: Mapping[str, str] = back) -> dict[str, T]:
                 return {back.get(name, name): value for name, value in values.items()}
 
-            yield (
-                ImageId(index.module, record.arch, record.kind),
-                _HeldImage(
-                    listed_names({name: kernel.code for name, kernel in kernels.items()}),
-                    listed_names({name: dict(kernel.stated) for name, kernel in kernels.items() if kernel.stated}),
-                    listed_names(found.variables),
-                ),
-            )
+            stated = {name: dict(one) for name, one in found.stated.items()}
+            held = _HeldImage(listed_names(code), listed_names(stated), listed_names(found.variables))
+            yield ImageId(index.module, record.arch, record.kind), held
 
 
 def _has_sources(reader: StoreReader, index: ModuleIndex) -> bool:

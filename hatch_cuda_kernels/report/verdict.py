@@ -184,7 +184,8 @@ def compare(old: PackageFacts, new: PackageFacts) -> Comparison:
         found += [*_parameters(pair), *_launch_rules(pair), *_limits(pair), *_devices(pair)]
     found += [*_origins(old, new), *_promises(old, new), *_code(before, after)]
     known = {cell.key: cell for cell in figures_of(old)}
-    found += _figures(known, figures_of(new), old.bytes, new.bytes)
+    found += _figures(known, figures_of(new))
+    found += _total(old.bytes, new.bytes) if old.is_wheel == new.is_wheel else ()  # a wheel is compressed
     return Comparison(tuple(_merged(found, {pair.name for pair in kernels})), known)
 
 
@@ -577,11 +578,14 @@ def _is_packed(index: ModuleIndex) -> bool:
     return any(image.stored and image.stored.size for image in index.images)
 
 
-def _figures(known: Mapping[CellKey, Cell], cells: Sequence[Cell], old: int, new: int) -> Iterator[_Difference]:
+def _total(old: int, new: int) -> Iterator[_Difference]:
     if WHEEL_LIMIT.passed(old, new):
         yield _Difference("total-rose", "", "bytes", old, new)
     elif new > old and percent(old, new) != "≈":
         yield _Difference("figures-changed", "", "total size, bytes", old, new)
+
+
+def _figures(known: Mapping[CellKey, Cell], cells: Sequence[Cell]) -> Iterator[_Difference]:
     for measure in _LIMITED:
         risen = [(cell, step) for cell in cells if (step := step_of(known.get(cell.key), cell, measure))]
         for cell, step in risen:

@@ -496,6 +496,16 @@ def test_what_gets_better_is_no_change_for_the_worse(released, plant, verdict):
     assert (found, changes) == ("none", [])
 
 
+def test_bounds_that_stay_are_no_restriction_of_other_images(released, plant, verdict):
+    """What PTX and CUBINs say of launches is the same, so images of one kind may take the place of the other's."""
+    old = shutil.move(plant(drop_images("sm_80", "sm_90")), released.parent / "ptx.whl")
+    found, changes = verdict(old, plant(drop_images("compute_80")))
+    assert found == "major"  # newer devices have no PTX
+    assert "launch-restricted" not in {change[0] for change in changes}
+    _, changes = verdict(old, plant(both(rebuild(("(512)", "(256)")), drop_images("sm_80", "sm_90"))))
+    assert ("launch-restricted", "saxpy, max threads", "512 x 1 x 1", "256 x 1 x 1") in changes
+
+
 def test_names_that_only_trade_places_are_renamed(released, plant, verdict):
     """Two parameters of one type that are exchanged are the worst of renames."""
     swapped = rebuild(("float* y, const float* x", "float* x, const float* y"), ("y[i] = a * x[i] * factor[0] + y[i]",
@@ -524,13 +534,14 @@ def test_what_an_older_store_does_not_record_is_no_change(released, plant, verdi
     assert (found, changes) == ("none", [])
 
 
-def test_folders_and_wheels_are_compared_alike(released, rebuilt, verdict, tmp_path):
-    """A store in a folder has no name, version or requirement; all else is compared."""
+def test_folders_and_wheels_are_compared_alike(released, rebuilt, verdict):
+    """A store in a folder has no name, version or requirement, and is not compressed; all else is compared."""
     folder = rebuilt((("(512)", "(256)"),))
-    found, changes = verdict(released, folder)
-    assert found == "major"
-    assert "launch-restricted" in {change[0] for change in changes}
-    assert "requirement-raised" not in {change[0] for change in changes}
+    for pair in ((released, folder), (folder, released)):
+        found, changes = verdict(*pair)
+        assert found == ("major" if pair[1] == folder else "patch")
+        assert ("launch-restricted" in {change[0] for change in changes}) == (pair[1] == folder)
+        assert not {"requirement-raised", "total-rose"} & {change[0] for change in changes}
 
 
 def test_two_packages_are_not_two_releases(released, plant, capsys):

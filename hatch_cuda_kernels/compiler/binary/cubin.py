@@ -263,6 +263,11 @@ class Cubin:
     """The version of the assembler, ``13.0.88``; empty if the image does not say."""
 
     @property
+    def stated(self) -> dict[str, tuple[tuple[str, tuple[int, ...]], ...]]:
+        """What the source states of launches, by the kernels of which it states something."""
+        return {name: kernel.stated for name, kernel in self.kernels.items() if kernel.stated}
+
+    @property
     def resources(self) -> dict[str, dict[str, int]]:
         """What a store's index records of each kernel."""
         fields = ("registers", "shared", "stack", "spill_stores", "spill_loads")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Final
 
@@ -24,6 +24,9 @@ _INTERNAL: Final = re.compile(
     rf"|func\s+(?:\([^()]*\)\s*)?({_NAME})\s*\([^()]*\)[^;{{}}]*(?:;|\{{\n.*?\n\}}))(?=\n)",
     re.DOTALL,
 )
+#: What the source states of launches, by PTX's words and by the names that a CUBIN's reader has for it.
+_STATED: Final = {"maxntid": "max_threads", "reqntid": "block_size", "reqnctapercluster": "cluster_size"}
+_EXTENTS: Final = re.compile(rf"\.({'|'.join(_STATED)})\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?")
 _WORD: Final = re.compile(_NAME)
 _UNREADABLE: Final = "cannot read this {} of a PTX text: {!r}"
 _DECLARATION: Final = re.compile(
@@ -49,6 +52,8 @@ class Ptx:
     """Bytes of each ``.const`` and ``.global`` variable that the text defines, by lowered name."""
     tool: str = ""
     """The version of the compiler, ``13.0.88``, as its comment says; empty without one."""
+    stated: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = field(default_factory=dict)
+    """What the source states of launches, as ``KernelSection`` has it, by the entries of which it states something."""
 
 
 def read_ptx(text: str) -> Ptx:
@@ -60,18 +65,23 @@ def read_ptx(text: str) -> Ptx:
     version, target = _VERSION.search(text), _TARGET.search(text)
     if version is None or target is None:
         raise ValueError("not PTX: no .version or no .target line")
-    entries = {}
+    entries, stated = {}, {}
     for found in _ENTRY.finditer(text):
         if found["cut"] is not None:
             raise ValueError(_UNREADABLE.format("entry point", found[0].strip()))
         params = (found[2] or "").strip()
         entries[found[1]] = tuple(_param(param.strip()) for param in params.split(",")) if params else ()
+        head = _EXTENTS.findall(text, found.end(), max(text.find("{", found.end()), found.end()))
+        if head:
+            sizes = {_STATED[word]: tuple(int(one or 1) for one in texts) for word, *texts in head}
+            stated[found[1]] = tuple(sorted(sizes.items()))
     return Ptx(
         isa=(int(version[1]), int(version[2])),
         target=target[1],
         entries=entries,
         variables=dict(map(_variable, _VARIABLE.finditer(text))),
         tool=tool[1] if (tool := _TOOL.search(text, 0, version.start())) else "",
+        stated=stated,
     )
 
 

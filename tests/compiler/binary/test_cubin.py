@@ -11,6 +11,7 @@ from raw_nvrtc import RawResult, compile_raw
 from slow_parameters import slow_but
 
 from hatch_cuda_kernels.compiler.binary.cubin import Cubin, KernelSection, read_cubin
+from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
 
 SOURCE = """
 struct alignas(8) Pair { int a; double b; };
@@ -160,9 +161,17 @@ def test_sizes_that_a_launch_must_have():
     extern "C" __global__ void __block_size__((64, 2, 1)) blocks() {}
     extern "C" __global__ void __cluster_dims__(2, 1, 1) clusters() {}
     """
-    kernels = read_cubin(compile_raw(source, arch="sm_90").cubin).kernels
-    assert dict(kernels["blocks"].stated)["block_size"] == (64, 2, 1)
-    assert kernels["clusters"].stated == (("cluster_size", (2, 1, 1)),)
+    compiled = compile_raw(source, arch="sm_90")
+    stated = read_cubin(compiled.cubin).stated
+    assert dict(stated["blocks"])["block_size"] == (64, 2, 1)
+    assert stated["clusters"] == (("cluster_size", (2, 1, 1)),)
+    assert read_ptx(compiled.ptx).stated == stated
+
+
+def test_ptx_says_the_same_of_launches(sample):
+    """So a kernel that has PTX for one architecture and a CUBIN for another is not restricted by the one alone."""
+    _, result, cubin = sample
+    assert read_ptx(result.ptx).stated == cubin.stated
 
 
 def test_device_variables_have_sizes(sample):
