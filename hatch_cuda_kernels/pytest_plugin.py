@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MARKER = "allow_jit: kernels may be compiled during this test, though --no-jit is given"
 _TITLE = "kernels compiled at run time"
+#: Of every trace.
+_BEGIN = b'{"schema": '
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -88,7 +90,10 @@ class KernelWatch:
         if path.exists() and not path.is_file():
             raise pytest.UsageError(f"{path} is no file to record requests for kernels in; give --kernel-trace FILE")
         try:
-            with path.open("ab") as file:
+            with path.open("a+b") as file:
+                file.seek(0)
+                if file.read(len(_BEGIN)) not in {b"", _BEGIN}:  # it may be a test, where FILE was forgotten
+                    raise pytest.UsageError(f"{path} is there, and is no trace of requests; name another file")
                 if asked and path != Path(self._stated or "").absolute():
                     file.truncate(0)
         except OSError as error:

@@ -224,7 +224,7 @@ def test_nothing_requested_is_said(run, slow):
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_a_trace_has_every_request_of_the_run(run, tmp_path, options):
     """Of each worker, and of processes that tests start; an older trace is not added to."""
-    (tmp_path / "trace.jsonl").write_text("old\n")
+    (tmp_path / "trace.jsonl").write_text('{"schema": 0}\n')
     tests = "".join(f"def test_{arch}():\n    ask('saxpy', '{arch}')\n" for arch in ("sm_80", "sm_90", "sm_120"))
     tests += "def test_child():\n    child('softmax<32>', arch='sm_90')\n"
     done = run("--kernel-trace", "trace.jsonl", *options, test_one=tests)
@@ -263,15 +263,18 @@ UNUSABLE = {
     "a folder": ".",
     "no such folder": "none/trace.jsonl",
     "a device": "/dev/full",
+    "a test": "test_one.py",
 }
 
 
 @pytest.mark.parametrize("path", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_file_that_cannot_be_a_trace_is_an_error_at_once(run, path, slow):
-    """Before any test runs."""
-    done = run("--kernel-trace", path, test_one="def test_one():\n    pass\n")
+def test_a_file_that_cannot_be_a_trace_is_an_error_at_once(run, path, tmp_path, slow):
+    """Before any test runs; and a file of something else is left as it is, such as a test where FILE was forgotten."""
+    text = "def test_one():\n    pass\n"
+    done = run("--kernel-trace", path, test_one=text)
     assert done.returncode == 4
-    assert re.search(r"ERROR: .*(cannot be recorded|is no file to record)", done.stderr)
+    assert re.search(r"ERROR: .*(cannot be recorded|is no file to record|is no trace)", done.stderr)
+    assert (tmp_path / "test_one.py").read_text() == HEAD + text
 
 
 LOST = {

@@ -293,11 +293,11 @@ def _mend(request: Request, gpu: Gpu) -> tuple[str, Wanted | None]:
 
     index, exact, unlisted = request.module, request.policy == "exact", request.unlisted
     images = request.reader.module(unlisted.base).images if unlisted is not None else index.images
-    fitting = [one for one in images if not exact or one.arch.capability == gpu.capability]
+    fitting = [one for one in images if not exact or (one.kind, one.arch.capability) == ("cubin", gpu.capability)]
     kernel = Symbol(request.kernel.name, request.kernel.lowered if request.listed else "")
     gap = next(find_gaps(Supports(devices=(gpu.capability,), driver=gpu.driver), [kernel], fitting), None)
-    fixes = [] if request.listed and gap is not None and not exact else [request.line_to_add]
-    fixes += [gap.fix.replace("'supports:'", "--gpus")] if gap is not None and not (request.listed and exact) else []
+    fixes = [] if request.listed and gap is not None else [request.line_to_add]
+    fixes += [] if gap is None else [gap.fix.replace("'supports:'", "--gpus")]
     # A CUBIN of a newer CUDA major than the driver's is promised nowhere, whatever its architecture.
     helps = release_of(index.toolchain.get("nvrtc", "13.0"))[0] <= gpu.driver[0]
     arch = request.arch if gap is not None and helps else None

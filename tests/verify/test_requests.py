@@ -175,6 +175,9 @@ FAULTS = {
     "damaged index": (damage_index, {}, "9.0@13.0", "cannot read the index", ""),
     "exact code": (nothing, {"policy": "exact"}, "8.6@13.0", "the policy exact asks for code for exactly", "add sm_86"),
     "exact code later": (nothing, {"tier_up": True}, "8.6@13.0", "asks for code for exactly", "add sm_86"),
+    "exact code, though PTX is there": (
+        nothing, {"policy": "exact"}, "8.0@12.9", "the sm_80 CUBIN is of CUDA 13", 'cuda: "12.9"',
+    ),
     "instance": (
         nothing, {"kernel": "block_sum<float, 512>", "module": "reduce"}, "9.0@13.0", "the instance is not in the",
         "add 'block_sum<float, 512>' to modules.reduce.instances",
