@@ -327,7 +327,7 @@ def find_module(reader: StoreReader, family: str, values: Mapping[str, object]) 
     InputError with what there is, and StoreError.
     """
     for axis, value in values.items():
-        if value is None or isinstance(value, bytes | type):
+        if value is None or isinstance(value, bytes | type | list | tuple | dict | set | complex):
             raise InputError(f"{axis} takes C++ text or a number, not {value!r}")
     axes = spell_values(values)
     key = family_key(family, axes)

@@ -106,6 +106,7 @@ def test_what_the_manifest_excludes_is_not_compiled(build, fresh_cache):
         ),
         ({"T": "a\nb", "N": 1}, r"with T='a\\nb', N=1: the value of T is not one line of plain text"),
         ({"T": float, "N": 1}, r"T takes C\+\+ text or a number, not <class 'float'>"),
+        ({"T": "float", "N": [1]}, r"N takes C\+\+ text or a number, not \[1\]"),
         ({"T": "float", "N": "x y"}, "a launch rule: 'x y' is not an expression"),
     ):
         with pytest.raises(InputError, match=message):
