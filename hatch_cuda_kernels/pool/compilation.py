@@ -17,6 +17,7 @@ from hatch_cuda_kernels.pool.executors import WorkerMismatchError, choose_execut
 from hatch_cuda_kernels.pool.missing import Compilation, FailedJob, image_keys, input_image
 from hatch_cuda_kernels.pool.progress import Progress
 from hatch_cuda_kernels.pool.schedule import How, Turns, compile_on, estimate_seconds
+from hatch_cuda_kernels.terminal import list_text
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cache import DiskCache, Entry
@@ -144,21 +145,25 @@ def _recorded(job: Job, compiled: Compiled, keys: Mapping[ImageId, str], cache: 
 def find_problems(failures: Sequence[FailedJob], modules: Mapping[str, Module]) -> list[Problem]:
     """Return the problems of failed jobs, at their modules' places in the manifest or at those of bad names.
 
-    Equal failures of a module's architectures are one problem. A long log is kept in a file, which the problem names.
+    Equal failures of a module's architectures are one problem, and so are those of modules of one entry. A long log is
+    kept in a file, which the problem names.
     """
-    alike: dict[object, list[FailedJob]] = {}
+    alike: dict[tuple[str, object], list[FailedJob]] = {}
     for failure in sorted(failures, key=lambda failure: (failure.job.module, failure.job.arch)):
-        alike.setdefault(_same(failure), []).append(failure)
-    return [problem for found in alike.values() for problem in _problems(found, modules[found[0].job.module])]
+        alike.setdefault((failure.job.module, _said(failure.error)), []).append(failure)
+    together: dict[object, list[FailedJob]] = {}
+    for (module, said), found in alike.items():
+        archs = tuple(failure.job.arch for failure in found)
+        together.setdefault((modules[module].where, archs, said), []).extend(found)
+    return [problem for found in together.values() for problem in _problems(found, modules[found[0].job.module])]
 
 
-def _same(failure: FailedJob) -> object:
-    """Return what failures have in common that differ in nothing but the architecture."""
-    error = failure.error
+def _said(error: Exception) -> object:
+    """Return what failures have in common that differ in nothing but the module and the architecture."""
     if not isinstance(error, CompileError):
-        return failure.job.module, str(error)
+        return str(error)
     said = "\n".join(error.faults) or spelled_without_archs(error.log.replace(error.arch, ""))
-    return failure.job.module, error.message, without_archs(said), error.bad_names
+    return error.message, without_archs(said), error.bad_names
 
 
 def _problems(found: Sequence[FailedJob], module: Module) -> Iterator[Problem]:
@@ -171,9 +176,12 @@ def _problems(found: Sequence[FailedJob], module: Module) -> Iterator[Problem]:
         yield from _name_problems(error, archs, module)
         return
     if len(found) > 1:
-        flags = [flag for flag in error.flags if not flag.startswith("-arch=")]
+        every = [set(one.error.flags) for one in found if isinstance(one.error, CompileError)]
+        flags = [flag for flag in error.flags if all(flag in one for one in every)]
         error = CompileError(error.module, archs, error.message, log=error.log, flags=flags, faults=error.faults)
-    yield Problem(f"module {error.module!r} for {archs}: {error_details(error, _kept(error))}", where=module.where)
+    names = [repr(name) for name in dict.fromkeys(failure.job.module for failure in found)]
+    what = f"module{'s' if len(names) > 1 else ''} {list_text(names)} for {archs}"
+    yield Problem(f"{what}: {error_details(error, _kept(error))}", where=module.where)
 
 
 def _name_problems(error: CompileError, archs: str, module: Module) -> Iterator[Problem]:

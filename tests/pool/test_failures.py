@@ -38,6 +38,21 @@ def test_what_architectures_say_alike_is_told_once(problems):
     assert found[0].count("a.cu:4:1") == 1
 
 
+@pytest.mark.slow
+def test_what_modules_of_one_entry_say_alike_is_told_once(problems):
+    """With those of their options that all have; what fails for other architectures is another problem."""
+    manifest = """
+        schema: 1
+        arches: [sm_80, sm_90]
+        modules: {"a_{N}": {source: a.cu, matrix: {N: [1, 2, 3, 4, 5]}, options: {define: {COUNT: "{N}"}}}}
+    """
+    text = "#if COUNT > 1 || __CUDA_ARCH__ == 900\n#error no\n#endif\n__global__ void k() {}\n"
+    first, second = problems(manifest, a_cu=text)
+    assert "module 'a_1' for sm_90: NVRTC refused the source" in first
+    assert "modules 'a_2', 'a_3', 'a_4' and 1 more for sm_80, sm_90: NVRTC refused the source" in second
+    assert ("-DCOUNT" in first, "-DCOUNT" in second) == (True, False)
+
+
 #: As CCCL's own headers declare names: in a namespace that names the architecture.
 CCCL = """
 #include <thrust/detail/config.h>
