@@ -196,7 +196,7 @@ class Proof(NamedTuple):
             names = [*dict.fromkeys(one.kernel for one in self.others if one.package == package)]
             what = f"{count_text(len(names), 'kernel')} of {package or 'no package'}: {list_text(names)}"
             yield printable(f"not judged: {what}")
-        yield from self.notes
+        yield from map(printable, self.notes)
         if self.patch:
             yield self.patch.removesuffix("\n")
 
@@ -312,9 +312,12 @@ def _patch(args: argparse.Namespace, wanted: Sequence[Wanted]) -> tuple[str, tup
         path = manifest_path(args)
     except InputError:
         return "", ("there is no manifest here to patch: name it with --manifest",)
-    from hatch_cuda_kernels.promote import promote  # needs yaml
+    try:
+        from hatch_cuda_kernels.promote import promote  # needs yaml
 
-    made = promote(path, wanted)
+        made = promote(path, wanted)
+    except (InputError, ModuleNotFoundError) as error:  # what was found is told all the same
+        return "", (f"there is no patch for {path}: {str(error).partition(chr(10))[0]}",)
     diff = unified_diff(path.as_posix().lstrip("/"), made.before, made.after)
     done = () if diff or made.refused else (f"{path} already lists what is missing: build the package again",)
     return diff, (*(f"not in the patch: {problem}" for problem in made.refused), *done)

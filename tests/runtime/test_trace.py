@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -158,7 +159,7 @@ def test_the_package_is_found_however_its_store_was_opened(
 ):
     """By its import name, by its folder, or by that of its store; of a store elsewhere, the place is recorded."""
     site = tmp_path / "site"
-    subprocess.run(["cp", "-r", example_site, site], check=True)
+    shutil.copytree(example_site, site)
     monkeypatch.syspath_prepend(site)
     open_store(opened(site)).find_image("saxpy", arch="sm_90")
     [line] = lines(traced)
@@ -302,7 +303,7 @@ def test_the_vendored_loader_writes_the_same_lines(example_site, traced, tmp_pat
     from hatch_cuda_kernels.vendor import loader_text
 
     site = tmp_path / "site"
-    subprocess.run(["cp", "-r", example_site, site], check=True)
+    shutil.copytree(example_site, site)
     (site / PACKAGE / "_loader.py").write_text(loader_text())
     (site / PACKAGE / "__init__.py").write_text("")
     code = f"from {PACKAGE}._loader import open_store; open_store().find_image('saxpy', arch='sm_90', driver=(13, 0))"

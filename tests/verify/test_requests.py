@@ -379,6 +379,11 @@ def test_without_a_manifest_there_are_lines_to_add(example_wheel, trace, verify,
     (tmp_path / "other.cu").write_text("")
     status, data = verify(example_wheel, trace(), "7.5@13.0", "--manifest", "other.yaml")
     assert "other.yaml has no module 'saxpy'" in data["notes"][0]
+    (tmp_path / "other.yaml").write_text("{schema: 1, modules: 3}")
+    for manifest in ("other.yaml", "none.yaml"):
+        status, data = verify(example_wheel, trace(), "7.5@13.0", "--manifest", manifest)
+        assert (status, images(data)["saxpy", "7.5@13.0"]) == (1, None)
+        assert data["notes"][0].startswith(f"there is no patch for {manifest}: ")
 
 
 def test_the_page_shows_what_is_printed(example_wheel, trace, capsys, tmp_path, monkeypatch):
