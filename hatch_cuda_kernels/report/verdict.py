@@ -417,8 +417,7 @@ def _limits(pair: _Listed) -> Iterator[_Difference]:
 
 #: Stands for devices that are not known yet: only plain PTX serves them.
 _NEWER: Final = ComputeCapability(99, 0)
-_KNOWN: Final = {arch.capability for release in ((12, 9), _NEWER) for arch in known_archs(release)}
-_DEVICES: Final = (*sorted(_KNOWN), _NEWER)
+_DEVICES: Final = {arch.capability for release in ((12, 9), _NEWER) for arch in known_archs(release)} | {_NEWER}
 _DRIVERS: Final = [(major, minor) for major in (11, 12, 13) for minor in range(20)]
 
 
@@ -436,11 +435,11 @@ _Form: TypeAlias = tuple[SmArch, Kind, tuple[int, int]]
 
 
 @lru_cache(maxsize=256)
-def _services(forms: frozenset[_Form]) -> dict[ComputeCapability, _Service]:
+def _services(forms: frozenset[_Form], devices: frozenset[ComputeCapability]) -> dict[ComputeCapability, _Service]:
     """Return the service of each device that has one."""
     images = [ImageRecord(file="", kind=kind, arch=arch, sha256="", bytes=0, ptx_isa=isa) for arch, kind, isa in forms]
     found = {}
-    for device in _DEVICES:
+    for device in devices:
         fitting = [one for one in images if one.kind != "ltoir" and one.arch.refusal(device) is None]
         if fitting:
             best = min(fitting, key=lambda one: (one.kind, preference(one.arch, device)))
@@ -461,13 +460,14 @@ def _devices(pair: _Listed) -> Iterator[_Difference]:
     forms = [frozenset((one.arch, one.kind, one.ptx_isa) for one in side) for side in records]
     if forms[0] == forms[1]:
         return
-    old, new = map(_services, forms)
+    devices = frozenset(_DEVICES | {arch.capability for side in forms for arch, _, _ in side})
+    old, new = (_services(side, devices) for side in forms)
     groups: dict[tuple[str, Value, Value], list[str]] = {}
-    for device in _DEVICES:
+    for device in sorted(devices):
         for found in _device_changes(old.get(device), new.get(device)):
             groups.setdefault(found, []).append("newer ones" if device == _NEWER else str(device))
-    for (kind, one, other), devices in groups.items():
-        yield _Difference(kind, pair.name, f"devices {', '.join(devices)}", one, other)
+    for (kind, one, other), texts in groups.items():
+        yield _Difference(kind, pair.name, f"devices {', '.join(texts)}", one, other)
     listed = [", ".join(sorted(map(_image_text, side))) for side in records]
     if not groups and listed[0] != listed[1]:
         yield _Difference("architecture-changed", pair.name, "", *listed)

@@ -368,6 +368,11 @@ FAULTS = {
         both(drop_images("compute_80"), rename_arch("sm_80", "sm_80a")), "architecture-removed",
         (f"{ALL}, devices 8.6, 8.8, 8.9", "sm_80", "no image"), before=drop_images("compute_80"),
     ),
+    "an architecture gone that no toolkit had yet": Fault(
+        both(drop_images("compute_80", "sm_80"), rename_arch("sm_90", "sm_151")), "architecture-removed",
+        (f"{ALL}, devices 15.0", "sm_150", "no image"),
+        before=both(drop_images("compute_80", "sm_80"), rename_arch("sm_90", "sm_150")),
+    ),
     "PTX gone": Fault(
         drop_images("compute_80"), "ptx-removed", (f"{ALL}, devices 8.7, {PTX_DEVICES}", "compute_80 PTX", "no image")
     ),
