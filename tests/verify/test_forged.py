@@ -107,7 +107,7 @@ FORGED = {
         replaced(b"\tsaxpy\tsaxpy\tf32,ptr,", b"\tsaxpy\tsaxpy\tf32,u64,"),
         "kernels", r"'saxpy' has pointers at \[1, 2\], but kernels.tsv says at \[2\]",
     ),
-    "alias": (add_an_alias, "index", "line 6 of kernels.tsv is 'axpy"),
+    "alias": (add_an_alias, "index", r"line \d of kernels.tsv is 'axpy"),
     "template dropped": (drop_a_template, "index", "line 2 of kernels.tsv is .* not what a build writes there"),
     "template of nothing": (replaced(b"<block_sum\t", b"<block_sun\t"), "index", "line 2 of kernels.tsv"),
     "pattern": (edit("reduce", patterns=PATTERN), "index", "does not give the names in details.json"),
