@@ -306,12 +306,20 @@ def test_the_vendored_loader_writes_the_same_lines(example_site, traced, tmp_pat
     shutil.copytree(example_site, site)
     (site / PACKAGE / "_loader.py").write_text(loader_text())
     (site / PACKAGE / "__init__.py").write_text("")
-    code = f"from {PACKAGE}._loader import open_store; open_store().find_image('saxpy', arch='sm_90', driver=(13, 0))"
+    code = f"""
+from {PACKAGE}._loader import NoImageError, open_store
+open_store().find_image('saxpy', arch='sm_90', driver=(13, 0))
+try:
+    open_store().find_image('block_sum<float, 512>', arch='sm_90')
+except NoImageError:
+    pass
+"""
     environment = {**os.environ, "PYTHONPATH": str(site)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
-    [line] = read_trace(traced)
+    line, other = read_trace(traced)
     assert (line.package, line.version, line.kernel, line.answer) == (PACKAGE, "0.1.0", "saxpy", "prebuilt")
     assert line.image == {"arch": "sm_90", "kind": "cubin"}
+    assert (other.answer, other.instance, other.kernel) == ("refused", other.kernel, "block_sum<float, 512>")
 
 
 GOOD = {
