@@ -463,7 +463,7 @@ def _find_package(spot: Spot, name: str, folder: str) -> str:
     """Return the path of a package's folder: the project's own, or one that is installed."""
     files = spot.reading.files
     try:
-        own = _own_package(files, name)
+        own = _own_package(files, name, folder)
         installed = () if own is not None else package_folders(name)
     except InputError as error:
         raise RefusedError(str(error)) from None
@@ -479,14 +479,19 @@ def _find_package(spot: Spot, name: str, folder: str) -> str:
     raise RefusedError(f"there is no folder {folder!r} in the package {name!r}{other}")
 
 
-def _own_package(files: ProjectFiles, name: str) -> str | None:
-    """Return the path of a package that is the project's own, as its tree shows it, or as it is imported from there."""
+def _own_package(files: ProjectFiles, name: str, folder: str) -> str | None:
+    """Return the path of a package that is the project's own, as its tree shows it, or as it is imported from there.
+
+    A part of a namespace counts if no other one is installed, or if it has the folder.
+    """
     places = (f"{base}{name.replace('.', '/')}" for base in ("", "src/"))
     shown = next((place for place in places if files.kind(f"{place}/__init__.py") == "file"), None)
     if shown is not None:
         return shown
-    folders = (place.resolve() for place in package_folders(name) if not is_in_environment(place, name))
-    found = next((place for place in folders if place.is_relative_to(files.root)), None)
+    parts = package_folders(name)
+    folders = (place.resolve() for place in parts if not is_in_environment(place, name))
+    own = [place for place in folders if place.is_relative_to(files.root)]
+    found = next((place for place in own if len(parts) == 1 or (place / folder).is_dir()), None)
     return None if found is None else found.relative_to(files.root).as_posix()
 
 

@@ -353,6 +353,15 @@ def test_the_projects_own_package_is_of_the_project(make_project, folder):
     assert f"{folder}toy/core/include/toy/factor.cuh" in wheel_inputs(manifest, root)
 
 
+def test_a_folder_of_the_project_with_a_namespaces_name_is_none_of_it(make_project, tmp_path, monkeypatch):
+    """Commands have the project's folder on their path, and builds in isolation do not."""
+    root = make_project(MANIFEST.replace("PACKAGE", "toys"), **{"scale.cu": SOURCE, "toys/notes.txt": ""})
+    site = install(tmp_path / "site", "toys-headers", "1", {"toys/core/include/toy/factor.cuh": FACTOR})
+    for folder in (site, root):
+        monkeypatch.syspath_prepend(folder)
+    assert load_manifest(root / "kernels.yaml").modules[0].options.include == ("@toys/core/include",)
+
+
 def test_the_projects_own_package_may_be_called_as_pythons(make_project):
     """It is found in the tree before anything else is asked."""
     root = make_project(MANIFEST.replace("PACKAGE", "json"), **{"json/__init__.py": "", "json/core/include/a.h": ""})
