@@ -44,11 +44,11 @@ class ModuleSource:
         self._reader = reader
         self._module = module
         self._index = reader.module(module)
-        self._unlisted = reader.unlisted.get(module)
+        self._is_editable = self._index.editable is not None
+        unlisted = None if self._is_editable else reader.unlisted.get(module)
+        self._combination = None if unlisted is None else _Combination(reader, unlisted, self.recipe)
         self._again: SourceReader | None = None
         """What reads the sources after a failed compile."""
-        self._learned: SourceSet | None = None
-        """What it was read as, of a combination that is not listed."""
 
     @cached_property
     def stale(self) -> str | None:
@@ -72,7 +72,7 @@ class ModuleSource:
                 from hatch_cuda_kernels.errors import warn_user
 
                 warn_user(f"{difference}; for that one to count, run: {editable_install(self.root)}")
-        if self._unlisted is not None:
+        if self._module in self._reader.unlisted:
             return None  # it has no image
         recipe = self.recipe()
         try:
@@ -88,9 +88,9 @@ class ModuleSource:
         """Return the changes in the sources, and the sentence about them; neither if the sources cannot be read."""
         try:
             recipe = self.recipe()
-            if self._unlisted is not None:
+            if self._module in self._reader.unlisted:
                 sources = self._sources()
-            elif self._index.editable is None:
+            elif not self._is_editable:
                 sources = read_shipped(self._reader, self._index, recipe, with_changes=True)
             else:
                 sources = read_edited(self.root, self._reader, self._index, recipe)
@@ -127,7 +127,7 @@ class ModuleSource:
 
     def check(self) -> None:
         """Raise StoreError where the index is not the one that the build wrote, unless it is an editable install's."""
-        if self._index.editable is None:
+        if not self._is_editable:
             self._reader.check_module(self._module)
 
     def job(self, arch: SmArch, instance: str | None, *, as_here: bool = False) -> Job:
@@ -138,18 +138,14 @@ class ModuleSource:
         return self.recipe(self._names(instance)).job(self._sources(as_here=as_here), arch, ("cubin",))
 
     def _sources(self, *, as_here: bool = False) -> SourceSet:
+        if self._combination is not None:
+            return self._combination.sources(as_here=as_here)
+        if not self._is_editable:
+            return read_shipped(self._reader, self._index, self.recipe(), as_here=True) if as_here else self._shipped
         from hatch_cuda_kernels.compiler import read_again  # off the prebuilt path
 
-        recipe = self.recipe()
-        if self._index.editable is not None:
-            copies = package_copies(self._reader, self._index)
-            return read_again(recipe, self.root, self._reader.details(self._module).levels, copies)
-        if self._unlisted is None:
-            return read_shipped(self._reader, self._index, recipe, as_here=True) if as_here else self._shipped
-        reading = self._reading
-        if reading.sources is not None and (reading.is_here or not as_here):
-            return reading.sources
-        return self._read_unlisted(is_here=as_here or reading.is_here)
+        copies = package_copies(self._reader, self._index)
+        return read_again(self.recipe(), self.root, self._reader.details(self._module).levels, copies)
 
     def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
         """Return the compile to try after a failed one, with more of an edited source cut; None if nothing may be cut.
@@ -159,8 +155,8 @@ class ModuleSource:
         from hatch_cuda_kernels.compiler import SourceReader  # few sources need it
 
         recipe = self.recipe(self._names(instance))
-        if self._index.editable is None:
-            learned = None if self._unlisted is None else self._learn(error)
+        if not self._is_editable:
+            learned = None if self._combination is None else self._combination.learn(error)
             return None if learned is None else recipe.job(learned, arch, ("cubin",))
         if self._again is None:
             levels = self._reader.details(self._module).levels
@@ -175,8 +171,8 @@ class ModuleSource:
         Other toolkit headers than the build's may ask for standard headers that the store lacks: it has this package's.
         """
         index = self._index_read
-        is_here = index.editable is not None or (self._unlisted is not None and self._reading.is_here)
-        if is_here or found.takes_as(index.toolkit_headers, index.outside):
+        is_here = self._combination is not None and self._combination.reading.is_here
+        if self._is_editable or is_here or found.takes_as(index.toolkit_headers, index.outside):
             return found
         return found.with_standard(self._reader.standard_headers(index.standard) if index.standard else ())
 
@@ -184,7 +180,7 @@ class ModuleSource:
         """Return why the parts of a toolchain cannot compile the module together, and what mends it, or None."""
         from hatch_cuda_kernels.compiler.toolchain import disagreement  # off the prebuilt path
 
-        finisher: Finisher = "nvjitlink" if self._index.is_linked else self._finisher
+        finisher: Finisher = "nvjitlink" if self._index.is_linked else _finisher(self._index)
         return disagreement(
             found, self._index_read.outside, finisher=finisher, opened=lambda: self.job(arch, instance).opened
         )
@@ -194,7 +190,7 @@ class ModuleSource:
         toolchain = self.toolchain(toolchain)
         if not self._as_shipped:
             return self.job(arch, instance).key("cubin", toolchain)
-        used = toolchain.of_compile(self._index_read.outside, finisher=self._finisher)
+        used = toolchain.of_compile(self._index_read.outside, finisher=_finisher(self._index))
         return self._key(arch, instance, used.key_part)
 
     def finished_key(self, record: ImageRecord, arch: SmArch, finisher: Finisher) -> str:
@@ -216,7 +212,7 @@ class ModuleSource:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
         from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
 
-        if self._index.editable is not None or self._index.is_linked:
+        if self._is_editable or self._index.is_linked:
             return None
         part = recall_key_part(self._index_read.outside, built=self._built, lto=self._lto)
         if part is None:
@@ -231,7 +227,7 @@ class ModuleSource:
         from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
 
         index = self._index
-        if index.editable is None and not index.is_linked:
+        if not self._is_editable and not index.is_linked:
             recall_key_part(index.outside, built=index.outer_headers, lto=self._lto, go_on=go_on)
 
     def remember_key(self) -> None:
@@ -244,16 +240,12 @@ class ModuleSource:
     @property
     def _built(self) -> str:
         """What the headers from outside the project are that the sources were read with."""
-        is_here = self._unlisted is not None and self._reading.is_here
+        is_here = self._combination is not None and self._combination.reading.is_here
         return _HERE if is_here else self._index_read.outer_headers
 
     @property
     def _lto(self) -> bool:
-        return bool(self._index.options.get("lto"))
-
-    @property
-    def _finisher(self) -> Finisher:
-        return "nvjitlink" if self._lto else "nvrtc"
+        return _finisher(self._index) == "nvjitlink"
 
     def _key(self, arch: SmArch, instance: str | None, toolchain: dict[str, str]) -> str:
         """Return the key from the index alone: it says all that scanning the source would find."""
@@ -267,7 +259,7 @@ class ModuleSource:
             names=self._names(instance),
             variables=self._index.globals,
             toolchain=toolchain,
-            finisher=self._finisher,
+            finisher=_finisher(self._index),
         )
 
     @cached_property
@@ -279,7 +271,7 @@ class ModuleSource:
     def _as_shipped(self) -> bool:
         """Whether the key follows from the index alone: the source is as shipped, and is read as the build read it."""
         index, root = self._index, self.root
-        if index.editable is not None or index.is_linked:
+        if self._is_editable or index.is_linked:
             return False
         index = self._index_read
         files = {root / name: digest for name, digest in index.files.items()}
@@ -297,7 +289,7 @@ class ModuleSource:
                 return ()
             return tuple(unit.program.sha256 for unit in units)
 
-        return is_whole and (self._unlisted is not None or reads_as_built(index, read))
+        return is_whole and (self._combination is not None or reads_as_built(index, read))
 
     def _names(self, instance: str | None) -> tuple[str, ...]:
         return self._reader.names(self._module) if instance is None else (instance,)
@@ -305,25 +297,50 @@ class ModuleSource:
     @property
     def _index_read(self) -> ModuleIndex:
         """The index, with what the sources are unless they are those of an editable install."""
-        is_known = self._unlisted is None or self._index.editable is not None
-        return self._index if is_known else self._reading.module
+        return self._index if self._combination is None else self._combination.reading.module
 
     def declares(self, kernel: str) -> bool:
         """Return whether the sources declare a kernel. Raises what ``job`` raises."""
-        is_known = self._unlisted is not None and self._index.editable is None
-        names = self._reading.kernels if is_known else _plain_kernels(self._sources())
-        return base_name(kernel) in names
+        known = self._combination
+        return base_name(kernel) in (_plain_kernels(self._sources()) if known is None else known.reading.kernels)
+
+
+class _Combination:
+    """The sources of a combination of axes that is not listed: they are the store's, read for it by the rules."""
+
+    def __init__(self, reader: StoreReader, unlisted: UnlistedModule, recipe: Callable[[], Recipe]) -> None:
+        self._reader = reader
+        self._unlisted = unlisted
+        self._index = unlisted.index
+        self._recipe = recipe
+        self._learned: SourceSet | None = None
+        """What they were read as after a failed compile."""
 
     @property
-    def _reading(self) -> SourceReading:
-        """What the sources of a combination that is not listed were read as. Raises InputError or StoreError."""
-        unlisted = self._unlisted
-        assert unlisted is not None  # noqa: S101 - it has no other caller
-        if unlisted.reading is None:
-            unlisted.reading = self._recall(unlisted) or self._read(unlisted)
-        return unlisted.reading
+    def reading(self) -> SourceReading:
+        """What they were read as. Raises InputError or StoreError."""
+        if self._unlisted.reading is None:
+            self._unlisted.reading = self._recall() or self._read()
+        return self._unlisted.reading
 
-    def _read(self, unlisted: UnlistedModule) -> SourceReading:
+    def sources(self, *, as_here: bool = False) -> SourceSet:
+        """Return them, ``as_here`` with the headers that are installed. Raises InputError or StoreError."""
+        reading = self.reading
+        if reading.sources is not None and (reading.is_here or not as_here):
+            return reading.sources
+        return self._read_sources(is_here=as_here or reading.is_here)
+
+    def learn(self, error: CompileError) -> SourceSet | None:
+        """Return them with more cut, after NVRTC refused some of it; None if nothing may be."""
+        from hatch_cuda_kernels.compiler import further_levels, read_recipe  # few sources need it
+
+        recipe, sources, root = self._recipe(), self._learned or self.sources(), self._root
+        known = self._surroundings(is_here=self.reading.is_here)
+        levels = further_levels(recipe, root, sources, error, **known)
+        self._learned = None if levels is None else read_recipe(recipe, root, levels=levels, **known)
+        return self._learned
+
+    def _read(self) -> SourceReading:
         """Read the sources, and remember what they are.
 
         Headers from outside the project are as the build had them, so that a key is the same on every machine. Where
@@ -331,10 +348,10 @@ class ModuleSource:
         """
         from hatch_cuda_kernels.store.unlisted import SourceReading  # few modules have one
 
-        recipe, index = self.recipe(), self._index
-        sources, is_here = self._read_unlisted(is_here=index.is_linked), index.is_linked
+        recipe, index = self._recipe(), self._index
+        sources, is_here = self._read_sources(is_here=index.is_linked), index.is_linked
         if not is_here and not {*sources.outside}.issubset(index.outside or ()):
-            sources, is_here = self._read_unlisted(is_here=True), True
+            sources, is_here = self._read_sources(is_here=True), True
         units = recipe.units(sources)
         module = index._replace(
             units=tuple(UnitRecord(unit.source, unit.program.sha256, unit.asked) for unit in units),
@@ -343,48 +360,42 @@ class ModuleSource:
             standard=index.standard if sources.standard and not is_here else "",
         )
         reading = SourceReading(module, is_here, _plain_kernels(sources), sources)
-        self._note(unlisted, reading)
+        self._note(reading)
         return reading
 
-    def _read_unlisted(self, *, is_here: bool) -> SourceSet:
+    def _read_sources(self, *, is_here: bool) -> SourceSet:
         from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
 
-        levels = self._reader.details(self._module).levels
-        return read_recipe(self.recipe(), self.root, levels=levels, **self._surroundings(is_here=is_here))
+        levels = self._unlisted.details.levels
+        return read_recipe(self._recipe(), self._root, levels=levels, **self._surroundings(is_here=is_here))
+
+    @property
+    def _root(self) -> Path:
+        return self._reader.folder / self._index.source_folder
 
     def _surroundings(self, *, is_here: bool) -> dict[str, Any]:
-        """Return what of the project the sources of a combination may read, and the headers outside it."""
+        """Return what of the project the sources may read, and the headers outside it."""
         from hatch_cuda_kernels.includes import Project  # as above
 
-        assert self._unlisted is not None  # noqa: S101 - it has no other caller
         outer = () if is_here else _outer_as_built(self._reader, self._index)
-        return {"project": Project(self.root, only=self._unlisted.files), "outer": outer}
+        return {"project": Project(self._root, only=self._unlisted.files), "outer": outer}
 
-    def _learn(self, error: CompileError) -> SourceSet | None:
-        """Return the sources of a combination with more cut, after NVRTC refused some of it; None if nothing may be."""
-        from hatch_cuda_kernels.compiler import further_levels, read_recipe  # few sources need it
-
-        recipe, sources = self.recipe(), self._learned or self._sources()
-        known = self._surroundings(is_here=self._reading.is_here)
-        levels = further_levels(recipe, self.root, sources, error, **known)
-        self._learned = None if levels is None else read_recipe(recipe, self.root, levels=levels, **known)
-        return self._learned
-
-    def _subject(self, unlisted: UnlistedModule) -> str:
-        """Return all that a combination's sources depend on, but for the code that reads them and the toolkit here."""
-        index = self._index
+    @property
+    def _subject(self) -> str:
+        """All that the sources depend on, but for the code that reads them and the toolkit here."""
+        index, unlisted = self._index, self._unlisted
         asked = [[unit.source, *unit.asked] for unit in index.units]
         outside = [index.outside, index.standard, index.headers]
         return json.dumps([asked, outside, index.options, unlisted.files, unlisted.details.levels], sort_keys=True)
 
-    def _recall(self, unlisted: UnlistedModule) -> SourceReading | None:
+    def _recall(self) -> SourceReading | None:
         """Return what an earlier process read; None where that is not remembered, or may be otherwise by now."""
         from hatch_cuda_kernels.cache import Notes, unchanged  # off the prebuilt path
         from hatch_cuda_kernels.store.unlisted import SourceReading
 
         if self._index.is_linked:  # its key needs the sources themselves
             return None
-        note = Notes(_READINGS).read(self._subject(unlisted))
+        note = Notes(_READINGS).read(self._subject)
         try:
             if not note or not unchanged(note["states"]):
                 return None
@@ -396,7 +407,7 @@ class ModuleSource:
             return None
         return reading if not reading.is_here or note["part"] == self._toolkit_part(reading) else None
 
-    def _note(self, unlisted: UnlistedModule, reading: SourceReading) -> None:
+    def _note(self, reading: SourceReading) -> None:
         from hatch_cuda_kernels.cache import Notes, file_state  # off the prebuilt path
         from hatch_cuda_kernels.compiler import rule_files
         from hatch_cuda_kernels.includes import STANDARD_FOLDER
@@ -411,18 +422,23 @@ class ModuleSource:
         known = {"units": units, "files": module.files, "outside": module.outside, "standard": module.standard}
         states = {"states": {path: file_state(path) for path in files}, "part": part}
         found = {"is_here": reading.is_here, "kernels": reading.kernels}
-        Notes(_READINGS).write(self._subject(unlisted), known | states | found)
+        Notes(_READINGS).write(self._subject, known | states | found)
 
     def _toolkit_part(self, reading: SourceReading) -> dict[str, str] | None:
         """Return what of the toolchain here enters the key of a reading with its headers; None without a toolchain."""
         from hatch_cuda_kernels.compiler.toolchain import current_toolchain, recall_key_part  # off the prebuilt path
 
         outside = reading.module.outside
-        known = recall_key_part(outside, built=_HERE, lto=self._lto)
+        finisher = _finisher(self._index)
+        known = recall_key_part(outside, built=_HERE, lto=finisher == "nvjitlink")
         try:
-            return known or current_toolchain().of_compile(outside, finisher=self._finisher).key_part
+            return known or current_toolchain().of_compile(outside, finisher=finisher).key_part
         except ToolchainError:
             return None
+
+
+def _finisher(index: ModuleIndex) -> Finisher:
+    return "nvjitlink" if index.options.get("lto") else "nvrtc"
 
 
 def _plain_kernels(sources: SourceSet) -> tuple[str, ...]:
