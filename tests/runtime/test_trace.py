@@ -17,6 +17,7 @@ import pytest
 from hatch_cuda_kernels import compile_to_cubin, open_store
 from hatch_cuda_kernels.environment import TRACE
 from hatch_cuda_kernels.errors import InputError, NoImageError
+from hatch_cuda_kernels.runtime.background import finish_for_next
 from hatch_cuda_kernels.runtime.ladder import read_trace, trace
 
 PACKAGE = "example_project"
@@ -106,6 +107,19 @@ def test_compiled_then_cached(store, traced, fresh_cache, monkeypatch):
     monkeypatch.setattr(trace, "_written", set())
     open_store(PACKAGE).find_image("block_sum<float, 64>", arch="sm_90")
     assert (lines(traced)[-1]["answer"], lines(traced)[-1]["site"]) == ("cached", True)
+
+
+@pytest.mark.slow
+def test_a_compile_in_the_background_is_recorded(example_site, traced, fresh_cache, driver, monkeypatch):
+    """With tier_up: what is used at once, and the compile of the exact image that a later process takes."""
+    monkeypatch.syspath_prepend(example_site)
+    driver.capability = (8, 6)
+    assert open_store(PACKAGE, tier_up=True).get_kernel("saxpy").image.origin == "prebuilt"
+    finish_for_next()
+    used, compiled = read_trace(traced)
+    assert (used.answer, used.image["arch"], used.tier_up) == ("prebuilt", "sm_80", True)
+    assert (compiled.answer, compiled.image["arch"], compiled.tier_up) == ("compiling", "sm_86", True)
+    assert compiled.reasons[0].endswith("; tier_up asks for code for exactly this device")
 
 
 @pytest.mark.slow
