@@ -179,7 +179,8 @@ def _owners_in(package: str, folders: tuple[Path, ...]) -> tuple[_PackageOwner, 
     sites = dict.fromkeys(str(folder.parents[package.count(".")]) for folder in folders)
     found = [_PackageOwner(one, _listed(one, lead)) for site in sites for one in distributions(path=[site])]
     listing = sorted((one for one in found if one.files and _name(one.found)), key=lambda one: _name(one.found))
-    editable = (one for one in distributions() if any(_is_editable_at(one, folder) for folder in folders))
+    sources = [folder for folder in folders if not is_in_environment(folder, package)]
+    editable = (one for one in distributions() if any(_is_editable_at(one, folder) for folder in sources))
     return (*listing, *(_PackageOwner(one, {}) for one in editable if _name(one)))
 
 

@@ -309,6 +309,10 @@ def test_damaged_metadata_tells_nothing(site, project, name, data):
     """As an interrupted uninstall leaves it, and an encoding that metadata may not have."""
     path = site / "toy_cuda13x-1.2.dist-info" / name
     path.unlink() if data is None else path.write_bytes(data)
+    install(site, "around", "1", {})  # whose environment is in its folder
+    (site / "around-1.dist-info/direct_url.json").write_text(
+        json.dumps({"url": site.parent.parent.as_uri(), "dir_info": {"editable": True}})
+    )
     [planned] = make_plan(load_manifest(project / "kernels.yaml"))
     assert [*map(str, planned.packages)] == ["toy (of no distribution that is known)"]
 
