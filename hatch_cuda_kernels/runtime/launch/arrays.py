@@ -207,18 +207,6 @@ def _tensor_address(tensor: Any, ordinal: int, found: Found, element: Element) -
     return tensor.data_ptr() or _if_empty(tensor)
 
 
-def _examine_tensor(tensor: Any) -> None:
-    """Raise UnusableError for a tensor whose elements are not what is at its address."""
-    reason = _oddity(tensor)
-    if reason:
-        raise UnusableError(reason)
-
-
-def _tensor_device(tensor: Any) -> int | None:
-    ordinal: int = tensor.get_device()
-    return None if ordinal < 0 else ordinal
-
-
 def _reason(tensor: Any) -> str:
     return _oddity(tensor) or (
         "its memory was freed"
@@ -269,20 +257,6 @@ def dlpack_device(array: Any) -> int | None:
     """Return the ordinal of an array's device, None for memory that is on no CUDA device."""
     kind, ordinal = _dlpack_place(array)
     return ordinal if kind == _CUDA else None
-
-
-def dlpack_data(array: Any, element: Element) -> tuple[int, Any]:
-    """Return the address of an array, and the capsule that must be held as long as the address is used.
-
-    Raises UnusableError for memory that kernels cannot reach, and what has no capsule; MismatchError.
-    """
-    kind, _ = _dlpack_place(array)
-    if kind not in _REACHABLE:
-        raise UnusableError(f"the array is on DLPack device type {kind}, which kernels cannot reach")
-    tensor, capsule = _dlpack_tensor(array)
-    if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
-        element.check(word_of_dlpack(tensor.code, tensor.bits, tensor.lanes), f"{type_name(array)} of ")
-    return int(tensor.data or 0) + int(tensor.byte_offset), capsule
 
 
 def dlpack_layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | None, int]:
@@ -352,7 +326,7 @@ Address: TypeAlias = "Callable[[Any, int, Found, Element], Any]"
 
 
 def _nothing(_: Any) -> None:
-    """Return None: the argument is on no particular device, or needs no examination."""
+    """Return None: the argument is on no particular device, or has its elements at its address."""
 
 
 class Family(NamedTuple):
@@ -362,8 +336,8 @@ class Family(NamedTuple):
     """Gives the address. Raises UnusableError, or as such ElsewhereError or MismatchError."""
     device: Callable[[Any], int | None]
     """Gives the device's ordinal, or None for an argument on no particular device."""
-    examine: Callable[[Any], None] = _nothing
-    """Raises UnusableError if the address is not that of the elements. The fast way of a launch does not call this."""
+    oddity: Callable[[Any], str | None] = _nothing
+    """Gives why the address is not that of the elements, if so."""
 
 
 def address_reader(element: Element) -> Reader:
@@ -393,12 +367,18 @@ def family(arg: Any) -> Family:
     return known
 
 
+def check_elements(arg: Any) -> None:
+    """Raise UnusableError if an argument's address is not that of its elements. The fast way of a launch does not."""
+    if reason := family(arg).oddity(arg):
+        raise UnusableError(reason)
+
+
 def _family_of(arg: Any) -> Family:
     fixed = next((family for kinds, family in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
     if fixed is not None:
         return fixed
     if is_tensor(arg):
-        return Family(_tensor_address, _tensor_device, _examine_tensor)
+        return Family(_tensor_address, lambda tensor: tensor.get_device() if tensor.is_cuda else None, _oddity)
     if _is_cupy(arg):
         return Family(_cupy_address, lambda array: int(array.data.device_id))
     for attribute, family in _PROTOCOLS.items():
@@ -503,12 +483,16 @@ def _host_address(array: Any, _: int, __: Found, element: Element) -> int:
 
 def _dlpack_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
     """Read an address by DLPack. The capsule may own the memory, so it is kept."""
-    device = dlpack_device(array)
-    if device not in {None, ordinal}:
+    kind, device = _dlpack_place(array)
+    if kind == _CUDA and device != ordinal:
         raise ElsewhereError(device, ordinal)
-    address, capsule = dlpack_data(array, element)
+    if kind not in _REACHABLE:
+        raise UnusableError(f"the array is on DLPack device type {kind}, which kernels cannot reach")
+    tensor, capsule = _dlpack_tensor(array)
+    if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
+        element.check(word_of_dlpack(tensor.code, tensor.bits, tensor.lanes), f"{type_name(array)} of ")
     found.append(capsule)
-    return address
+    return int(tensor.data or 0) + int(tensor.byte_offset)
 
 
 def _ctypes_address(value: Any, *_: Any) -> int:

@@ -257,10 +257,7 @@ class Launches:
 
     def of_rule(self, attributes: dict[str, Any], sizes: tuple[Any, ...]) -> Callable[..., None]:
         """Return the launch function for what a manifest's rule states and gives. Raises LaunchError or TypeError."""
-        if not attributes:
-            return self.of_brackets(sizes)
-        cluster = {"cluster": tuple(attributes["cluster"])} if "cluster" in attributes else {}
-        return self.of_options(*sizes, **attributes | cluster)
+        return self.of_options(*sizes, **attributes) if attributes else self.of_brackets(sizes)
 
     def _is_new(self, launch: tuple[Any, ...]) -> bool:
         """Return whether a shape is new. A new one is launched by a way that costs less once, and more each time."""
