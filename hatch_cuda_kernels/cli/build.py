@@ -8,13 +8,13 @@ hatch-cuda-kernels build --executor dask:tcp://scheduler:8786
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_warning
-from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, arch_text, manifest_path
+from hatch_cuda_kernels.cli.messages import Answer, add_json, is_quiet, show_warning
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, arch_text, manifest_path
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store import STORE_FOLDER
 
@@ -35,12 +35,9 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> Answer:
     """Build the store and print what it holds."""
-    from hatch_cuda_kernels.build import (
-        build_store,  # loads NVRTC
-        render_report,
-    )
+    from hatch_cuda_kernels.build import build_store, render_report  # loads NVRTC
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.pool import choose_executor, open_progress
 
@@ -52,12 +49,8 @@ def run(args: argparse.Namespace) -> int:
     report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=progress)
     for warning in () if is_quiet(args) else report.warnings:
         show_warning(warning)
-    if args.json:
-        print_json({"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)})
-    else:
-        print(render_report(report))
-        print(f"written to {out}")
-    return 0
+    data = {"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)}
+    return Answer(data, f"{render_report(report)}\nwritten to {out}")
 
 
 def _images(report: BuildReport) -> list[dict[str, Any]]:
@@ -83,12 +76,12 @@ def _arch(text: str) -> SmArch:
         if any(cuda_release_for_arch(arch, major=major) for major in (12, 13)):
             return arch
     advice = "name the manifest before --arch" if text.endswith((".yaml", ".yml")) else "write it like sm_90"
-    raise argparse.ArgumentTypeError(f"{text!r} is not an architecture that CUDA compiles for; {advice}")
+    raise ArgumentTypeError(f"{text!r} is not an architecture that CUDA compiles for; {advice}")
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+        raise ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
 
 
@@ -96,5 +89,5 @@ def _executor(text: str) -> str:
     from hatch_cuda_kernels.pool import is_executor
 
     if not is_executor(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")
+        raise ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")
     return text

@@ -7,14 +7,11 @@ hatch-cuda-kernels cache prune --max-bytes 500MB
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json, utc_text
-from hatch_cuda_kernels.cli.parser import CommandParser, add_command, byte_count
+from hatch_cuda_kernels.cli.messages import Answer, add_json, utc_text
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_command, byte_count
 from hatch_cuda_kernels.terminal import count_text, printable, text_table
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -31,7 +28,7 @@ def add_arguments(parser: CommandParser) -> None:
         add_json(sub)
 
 
-def run_info(args: argparse.Namespace) -> int:
+def run_info(_: Arguments) -> Answer:
     """Show where the disk cache is, and how much it holds.
 
     hatch-cuda-kernels cache info
@@ -40,10 +37,10 @@ def run_info(args: argparse.Namespace) -> int:
     info = _cache().info()
     state = "" if info.writable else ", not writable"
     text = f"{info.path}: {count_text(info.entries, 'image')}, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
-    return _show(args, info._asdict(), text)
+    return _answer(info._asdict(), text)
 
 
-def run_ls(args: argparse.Namespace) -> int:
+def run_ls(_: Arguments) -> Answer:
     """List the images in the disk cache.
 
     hatch-cuda-kernels cache ls
@@ -65,19 +62,17 @@ def run_ls(args: argparse.Namespace) -> int:
     cells = [
         (
             row["key"][:12],
-            row["module"],
-            row["arch"],
-            row["kind"],
+            *(row[name] for name in headings[1:4]),
             f"{row['bytes']:,}",
             row["used"][:16].replace("T", " "),
         )
         for row in rows
     ]
     total = f"{count_text(len(rows), 'image')}, {sum(row['bytes'] for row in rows):,} bytes"
-    return _show(args, {"entries": rows}, f"{text_table(headings, cells, right=('bytes',))}\n{total}")
+    return _answer({"entries": rows}, f"{text_table(headings, cells, right=('bytes',))}\n{total}")
 
 
-def run_prune(args: argparse.Namespace) -> int:
+def run_prune(args: Arguments) -> Answer:
     """Remove the least recently used images, and what crashed processes left.
 
     Images go until the cache is within its cap, or within a size that you name.
@@ -87,10 +82,10 @@ def run_prune(args: argparse.Namespace) -> int:
     """
     cache = _cache()
     left = cache.prune(cache.max_bytes if args.max_bytes is None else args.max_bytes)
-    return _show(args, {"path": str(cache.path), "bytes": left}, f"{left:,} bytes are left in {cache.path}")
+    return _answer({"path": str(cache.path), "bytes": left}, f"{left:,} bytes are left in {cache.path}")
 
 
-def run_clear(args: argparse.Namespace) -> int:
+def run_clear(_: Arguments) -> Answer:
     """Remove every image, and the notes about toolchains and sources.
 
     hatch-cuda-kernels cache clear
@@ -98,10 +93,10 @@ def run_clear(args: argparse.Namespace) -> int:
     cache = _cache()
     removed = cache.clear()
     text = f"removed {count_text(removed, 'image')} from {cache.path}"
-    return _show(args, {"path": str(cache.path), "removed": removed}, text)
+    return _answer({"path": str(cache.path), "removed": removed}, text)
 
 
-def run_export(args: argparse.Namespace) -> int:
+def run_export(args: Arguments) -> Answer:
     """Write all images into a bundle, for another machine or a container.
 
     hatch-cuda-kernels cache export kernels.zip
@@ -110,10 +105,10 @@ def run_export(args: argparse.Namespace) -> int:
 
     count = export_bundle(_cache(), args.bundle)
     text = f"wrote {count_text(count, 'image')} to {args.bundle}"
-    return _show(args, {"bundle": str(args.bundle), "entries": count}, text)
+    return _answer({"bundle": str(args.bundle), "entries": count}, text)
 
 
-def run_import(args: argparse.Namespace) -> int:
+def run_import(args: Arguments) -> Answer:
     """Read the images of a bundle into the disk cache.
 
     hatch-cuda-kernels cache import kernels.zip
@@ -122,7 +117,7 @@ def run_import(args: argparse.Namespace) -> int:
 
     count = import_bundle(_cache(), args.bundle)
     text = f"took {count_text(count, 'image')} from {args.bundle}"
-    return _show(args, {"bundle": str(args.bundle), "entries": count}, text)
+    return _answer({"bundle": str(args.bundle), "entries": count}, text)
 
 
 def _cache() -> Any:  # DiskCache, imported where a command runs
@@ -131,9 +126,5 @@ def _cache() -> Any:  # DiskCache, imported where a command runs
     return open_cache()
 
 
-def _show(args: argparse.Namespace, data: dict[str, Any], text: str) -> int:
-    if args.json:
-        print_json(data)
-    else:
-        print(printable(text, lines=True))
-    return 0
+def _answer(data: dict[str, Any], text: str) -> Answer:
+    return Answer(data, printable(text, lines=True))

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from hatch_cuda_kernels.arch import ComputeCapability, parse_version
-from hatch_cuda_kernels.cli.messages import print_json, show_error, show_hint
+from hatch_cuda_kernels.cli.messages import Answer, print_json, show_error, show_hint
 from hatch_cuda_kernels.compiler.toolchain import documentation
 from hatch_cuda_kernels.environment import parse_size
 
+#: What the user gave a command.
+Arguments = argparse.Namespace
 
-def add_command(commands: Any, name: str, text: str | None, run: Callable[..., int] | None) -> CommandParser:
+
+def add_command(commands: Any, name: str, text: str | None, run: Callable[..., Answer] | None) -> CommandParser:
     """Add a command that runs a function. The text is its help; the list of commands shows the first line."""
     summary = (text or "").partition("\n")[0].rstrip(".")
     parser: CommandParser = commands.add_parser(name, help=summary[:1].lower() + summary[1:], text=text)
@@ -39,7 +42,7 @@ def add_manifest(parser: CommandParser) -> None:
     parser.option("manifest", "MANIFEST", text, nargs="?")
 
 
-def manifest_path(args: argparse.Namespace) -> Path:
+def manifest_path(args: Arguments) -> Path:
     """Return the manifest that the user named, or that is found from here. Raises InputError if there is none."""
     from hatch_cuda_kernels.manifest import find_manifest  # some commands need none
 

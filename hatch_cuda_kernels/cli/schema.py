@@ -7,14 +7,13 @@ Editors use it to check and complete a manifest.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.messages import Answer, add_json
 
 if TYPE_CHECKING:
-    import argparse
-
-    from hatch_cuda_kernels.cli.parser import CommandParser
+    from hatch_cuda_kernels.cli.parser import Arguments, CommandParser
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -22,9 +21,9 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - a schema is JSON either way
-    """Print the schema."""
+def run(_: Arguments) -> Answer:
+    """Return the schema."""
     from hatch_cuda_kernels.manifest import manifest_schema  # needs the build side
 
-    print_json(manifest_schema())
-    return 0
+    schema = manifest_schema()
+    return Answer(schema, json.dumps(schema, indent=2))
