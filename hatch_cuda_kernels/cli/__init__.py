@@ -21,7 +21,15 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from hatch_cuda_kernels.cli.messages import Answer, is_quiet, print_json, show_error, show_hint, show_note, show_warning
+from hatch_cuda_kernels.cli.messages import (
+    CommandResult,
+    is_quiet,
+    print_json,
+    show_error,
+    show_hint,
+    show_note,
+    show_warning,
+)
 from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion, add_command
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
@@ -99,7 +107,7 @@ def _warn(args: argparse.Namespace, message: Warning | str, *_: object) -> None:
         show_warning(message)
 
 
-def _show(args: argparse.Namespace, answer: Answer) -> int:
+def _show(args: argparse.Namespace, answer: CommandResult) -> int:
     """Print an answer for people or, with ``--json``, for programs, and return its exit status."""
     if getattr(args, "json", False):
         print_json(answer.data)

@@ -13,13 +13,14 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json, is_quiet, show_warning
+from hatch_cuda_kernels import pool
+from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, arch_text, manifest_path
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.build import BuildReport
 
 
@@ -35,22 +36,21 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Build the store and print what it holds."""
     from hatch_cuda_kernels.build import build_store, render_report  # loads NVRTC
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.pool import choose_executor, open_progress
 
     manifest = load_manifest(manifest_path(args))
     manifest = manifest.for_archs(args.arch) if args.arch else manifest
     out = (args.out or Path(STORE_FOLDER)).absolute()
-    executor = choose_executor(flag=args.executor)
-    progress = None if is_quiet(args) else open_progress()
+    executor = pool.choose_executor(flag=args.executor)
+    progress = None if is_quiet(args) else pool.open_progress()
     report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=progress)
     for warning in () if is_quiet(args) else report.warnings:
         show_warning(warning)
     data = {"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)}
-    return Answer(data, f"{render_report(report)}\nwritten to {out}")
+    return CommandResult(data, f"{render_report(report)}\nwritten to {out}")
 
 
 def _images(report: BuildReport) -> list[dict[str, Any]]:
@@ -69,8 +69,6 @@ def _images(report: BuildReport) -> list[dict[str, Any]]:
 
 
 def _arch(text: str) -> SmArch:
-    from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch  # most builds name none
-
     with contextlib.suppress(ValueError):
         arch = SmArch.parse(arch_text(text))
         if any(cuda_release_for_arch(arch, major=major) for major in (12, 13)):
@@ -86,8 +84,6 @@ def _positive(text: str) -> int:
 
 
 def _executor(text: str) -> str:
-    from hatch_cuda_kernels.pool import is_executor
-
-    if not is_executor(text):
+    if not pool.is_executor(text):
         raise ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")
     return text

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json, is_quiet, show_warning
+from hatch_cuda_kernels import cache, pool
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, manifest_path
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.options import asks_for_cut
@@ -38,17 +39,15 @@ def add_arguments(parser: CommandParser) -> None:
     parser.set_defaults(run=run, failed={"jobs": []})
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 if a build would not succeed."""
-    from hatch_cuda_kernels.cache import open_cache
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.plan import arch_warnings, changed_code, describe_plan, make_plan
-    from hatch_cuda_kernels.pool import find_fresh
 
     manifest = load_manifest(manifest_path(args))
     plan = make_plan(manifest)
     toolchain, missing = _toolchain()
-    fresh = {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
+    fresh = {} if toolchain is None else pool.find_fresh(plan, toolchain, cache.open_cache())
     rows = [
         {"module": image.module, "arch": str(image.arch), "kind": image.kind, "fresh": image in fresh}
         for planned in plan
@@ -75,7 +74,7 @@ def run(args: Arguments) -> Answer:
         *([] if stubs is None else [f"{stubs['path']} is {_STUBS[stubs['state']]}"]),
     ]
     ok = not problems and (stubs is None or stubs["state"] != "stale")
-    return Answer(data, "\n".join(lines), ok, problems=problems)
+    return CommandResult(data, "\n".join(lines), ok, problems=problems)
 
 
 def _toolchain() -> tuple[Toolchain | None, list[str]]:

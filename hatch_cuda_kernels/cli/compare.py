@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text, paint_matches, printable, text_table, wrap
 
@@ -35,7 +35,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.flag("--markdown", "print a section for a changelog")
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print every change and the verdict. The status is 1 if the verdict is greater than the expected one."""
     if args.json and args.markdown:
         raise InputError("--json and --markdown are two ways to print the same; choose one")
@@ -56,7 +56,7 @@ def run(args: Arguments) -> Answer:
         names = "; ".join(f"{change.rule.title}: {change.where}" for change in beyond)
         problems.append(f"expected {args.expect} at most, and the verdict is {comparison.verdict}: {names}")
     lines = _markdown(comparison) if args.markdown else _lines(comparison, f"{_label(old)} -> {_label(new)}")
-    return Answer(_data(old, new, comparison, args.expect), "\n".join(lines), not beyond, notes, problems)
+    return CommandResult(_data(old, new, comparison, args.expect), "\n".join(lines), not beyond, notes, problems)
 
 
 def _label(side: PackageFacts) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.messages import Answer
+from hatch_cuda_kernels.cli.messages import CommandResult
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -25,7 +25,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print the script."""
     import shtab  # one command needs it
 
@@ -33,7 +33,7 @@ def run(args: Arguments) -> Answer:
 
     parser = make_parser()
     _complete_files(parser, shtab.FILE)
-    return Answer(None, shtab.complete(parser, shell=args.shell))
+    return CommandResult(None, shtab.complete(parser, shell=args.shell))
 
 
 def _complete_files(parser: ArgumentParser, file: Any) -> None:

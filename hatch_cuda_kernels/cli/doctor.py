@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.terminal import text_table, wrap
@@ -34,7 +34,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print the report. The status is 1 if a task of ``--for`` does not work; without any, if something is broken."""
     from hatch_cuda_kernels.doctor import examine, judge, set_variables  # no other command needs it
 
@@ -50,7 +50,7 @@ def run(args: Arguments) -> Answer:
         data["package"] = {"images": [], **found}
         lines += _image_lines(args.package, images)
     served = images is None or (images.problem is None and all(image["origin"] for image in images.facts["images"]))
-    return Answer(data, "\n".join(lines), served and _is_well(args.asked, findings, verdicts))
+    return CommandResult(data, "\n".join(lines), served and _is_well(args.asked, findings, verdicts))
 
 
 def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str, Verdict]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package, arch_text, axis_value, cuda_version
 from hatch_cuda_kernels.errors import DriverError, InputError
 from hatch_cuda_kernels.terminal import paint_matches, wrap
@@ -30,7 +30,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print every candidate with its reason. The status is 1 if none is accepted."""
     from hatch_cuda_kernels.load import store_of  # no other command needs it
     from hatch_cuda_kernels.store import open_package
@@ -50,4 +50,4 @@ def run(args: Arguments) -> Answer:
             problem = error.name if error.code < 0 else str(error)
             raise InputError(f"{problem}\n  to fix: name a device to explain for, such as --arch sm_90") from error
     text = paint_matches(wrap(str(explanation), 8), r"^ -> .*(\n {8}.*)*", "bold", sys.stdout)
-    return Answer(explanation.to_json(), text, explanation.chosen is not None)
+    return CommandResult(explanation.to_json(), text, explanation.chosen is not None)

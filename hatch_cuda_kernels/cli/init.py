@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.terminal import wrap
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Write what is missing and say what was written."""
     from hatch_cuda_kernels.plugin import find_package  # needs the build extra
     from hatch_cuda_kernels.scaffold import scaffold
@@ -38,4 +38,4 @@ def run(args: Arguments) -> Answer:
     lines += [wrap(f"note: {note}", 2) for note in done.notes]
     lines += [step if step.startswith(" ") else wrap(f"to do: {step}", 2) for step in done.steps]
     lines.append("\n  ".join(["next:", *done.next]) if done.next else "nothing to do: this project is set up")
-    return Answer({name: list(value) for name, value in done._asdict().items()}, "\n".join(lines))
+    return CommandResult({name: list(value) for name, value in done._asdict().items()}, "\n".join(lines))

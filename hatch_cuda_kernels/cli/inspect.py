@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json
+from hatch_cuda_kernels import report, store
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
@@ -32,16 +33,13 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print every module with its kernels and images."""
-    from hatch_cuda_kernels.report import add_packed, file_sizes, total_size  # others do not need it
-    from hatch_cuda_kernels.store import extract_images, list_contents, open_package
-
-    with open_package(args.package) as reader:
-        data = list_contents(reader)
-        files = file_sizes(args.package, reader.folder)
-        add_packed(data, files)
-        written = [] if args.extract is None else extract_images(reader, args.extract)
+    with store.open_package(args.package) as reader:
+        data = store.list_contents(reader)
+        files = report.file_sizes(args.package, reader.folder)
+        report.add_packed(data, files)
+        written = [] if args.extract is None else store.extract_images(reader, args.extract)
     rows = [
         (
             name,
@@ -58,12 +56,12 @@ def run(args: Arguments) -> Answer:
     headings = ("module", "arch", "kind", "bytes", "packed", "registers", "spills", "sha256")
     lines = [
         text_table(headings, rows, right=headings[3:7]),
-        wrap(_totals(data, args.package, total_size(args.package, files)), 2),
+        wrap(_totals(data, args.package, report.total_size(args.package, files)), 2),
         *(wrap("\n".join(["", *_module_lines(name, module)]), 6) for name, module in data["modules"].items()),
     ]
     if args.extract is not None:
         lines.append(f"\n{count_text(len(written), 'image')} written to {args.extract}")
-    return Answer(data, "\n".join(lines))
+    return CommandResult(data, "\n".join(lines))
 
 
 def _module_lines(name: str, module: dict[str, Any]) -> Iterator[str]:

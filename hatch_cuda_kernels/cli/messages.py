@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class Answer(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command answers; one place shows it."""
 
     data: Any

@@ -12,9 +12,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json, unified_diff
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, arch_text
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
@@ -37,10 +39,8 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print the patch. The status is 1 if NVRTC still refuses a source."""
-    from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.options import CppStd, NvrtcOptions
     from hatch_cuda_kernels.port import port  # loads NVRTC
 
     if args.manifest is not None and args.manifest.exists():
@@ -71,7 +71,7 @@ def run(args: Arguments) -> Answer:
     notes += [ported.manifest.removesuffix("\n")] if args.manifest is None else []
     # Only the patch is on standard output, so that it can be piped.
     text = "" if args.output is not None else patch
-    return Answer(_data(ported, patch, applied=args.apply), text, not ported.remaining, notes)
+    return CommandResult(_data(ported, patch, applied=args.apply), text, not ported.remaining, notes)
 
 
 def _notes(ported: Ported) -> list[str]:

@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json, unified_diff, utc_text
+from hatch_cuda_kernels import cache, store
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff, utc_text
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import values_text
@@ -31,20 +32,16 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print the patch. The status is 1 if a recorded compile cannot be added to the manifest."""
-    from hatch_cuda_kernels.cache import open_cache  # no other command needs it
-    from hatch_cuda_kernels.promote import find_misses
-    from hatch_cuda_kernels.store import open_package
+    from hatch_cuda_kernels.promote import find_misses  # no other command needs it
 
-    cache = open_cache()
-    with open_package(args.package) as reader:
-        misses = find_misses(reader, cache)
+    disk = cache.open_cache()
+    with store.open_package(args.package) as reader:
+        misses = find_misses(reader, disk)
     promotion = _promotion(args, misses)
     if args.bundle is not None:
-        from hatch_cuda_kernels.cache import export_bundle  # zipfile takes a while
-
-        export_bundle(cache, args.bundle, keys={miss.key for miss in misses})
+        cache.export_bundle(disk, args.bundle, keys={miss.key for miss in misses})
     diff = ""
     if promotion is not None:
         name = manifest_path(args).as_posix().lstrip("/")
@@ -53,7 +50,7 @@ def run(args: Arguments) -> Answer:
             manifest_path(args).write_bytes(promotion.after.encode())
     ok = promotion is None or not promotion.refused
     # Only the patch is on standard output, so that it can be piped.
-    return Answer(_data(args, misses, promotion, diff), diff, ok, [*_notes(args, misses, promotion)])
+    return CommandResult(_data(args, misses, promotion, diff), diff, ok, [*_notes(args, misses, promotion)])
 
 
 def _promotion(args: Arguments, misses: Sequence[Miss]) -> Promotion | None:

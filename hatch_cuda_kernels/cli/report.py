@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text
@@ -30,7 +30,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Write the page, and with ``--json`` print its data; then the page is written only with ``--output``."""
     from hatch_cuda_kernels.report import (
         Report,  # one command needs it
@@ -45,7 +45,7 @@ def run(args: Arguments) -> Answer:
     if args.output is not None or not args.json:
         _write(report, args.output or Path("report.html"))
     worse = args.fail_on_regression and report.comparison is not None and report.comparison.regressions
-    return Answer(report.to_json(), f"written to {args.output or 'report.html'}{_verdict(report)}", not worse)
+    return CommandResult(report.to_json(), f"written to {args.output or 'report.html'}{_verdict(report)}", not worse)
 
 
 def _open(package: str, timings: Timings | None = None) -> PackageFacts:

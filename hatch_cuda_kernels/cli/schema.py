@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json
+from hatch_cuda_kernels import manifest
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cli.parser import Arguments, CommandParser
@@ -21,9 +22,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(_: Arguments) -> Answer:
+def run(_: Arguments) -> CommandResult:
     """Return the schema."""
-    from hatch_cuda_kernels.manifest import manifest_schema  # needs the build side
-
-    schema = manifest_schema()
-    return Answer(schema, json.dumps(schema, indent=2))
+    schema = manifest.manifest_schema()
+    return CommandResult(schema, json.dumps(schema, indent=2))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hatch_cuda_kernels.cli.messages import Answer, add_json, is_quiet, show_warning
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, manifest_path
 from hatch_cuda_kernels.errors import InputError
 
@@ -29,7 +29,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Write the file, or say whether one is old. The status is 1 if it is."""
     from hatch_cuda_kernels import __version__
     from hatch_cuda_kernels.vendor import header_text, loader_text, why_old  # reads this package's modules
@@ -43,10 +43,10 @@ def run(args: Arguments) -> Answer:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
     if reason is None:
-        return Answer({"file": str(file), "old": None}, notes=[f"{file} is the loader of version {__version__}"])
+        return CommandResult({"file": str(file), "old": None}, notes=[f"{file} is the loader of version {__version__}"])
     language = " --language c++" if file.suffix not in {".py", ""} else ""
     fix = f"  to fix: hatch-cuda-kernels vendor{language} --out {file}"
-    return Answer({"file": str(file), "old": reason}, f"{file}: {reason}", ok=False, notes=[fix])
+    return CommandResult({"file": str(file), "old": reason}, f"{file}: {reason}", ok=False, notes=[fix])
 
 
 class Embed:
@@ -75,7 +75,7 @@ class Embed:
         add_json(parser)
 
     @staticmethod
-    def run(args: Arguments) -> Answer:
+    def run(args: Arguments) -> CommandResult:
         """Write the file."""
         from hatch_cuda_kernels.store import open_package
         from hatch_cuda_kernels.vendor import check_symbol, cpp_text, embedded_files, object_file, table_of
@@ -98,7 +98,7 @@ class Embed:
         except OSError as error:
             raise InputError(f"{error.filename}: {error.strerror}") from error
         note = f"{args.out}: {len(table):,} bytes; in C++, HATCH_CUDA_KERNELS_EMBEDDED({name}) declares them"
-        return Answer({"file": str(args.out), "name": name, "bytes": len(table)}, notes=[note])
+        return CommandResult({"file": str(args.out), "name": name, "bytes": len(table)}, notes=[note])
 
 
 def _built(args: Arguments, out: Path) -> tuple[str, list[str]]:

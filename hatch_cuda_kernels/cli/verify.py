@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, release_of, version_text
-from hatch_cuda_kernels.cli.messages import Answer, add_json, unified_diff
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff
 from hatch_cuda_kernels.cli.parser import (
     Arguments,
     CommandParser,
@@ -63,7 +63,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> Answer:
+def run(args: Arguments) -> CommandResult:
     """Print every check with its problems. The status is 1 if there are any."""
     from hatch_cuda_kernels.store import open_package
     from hatch_cuda_kernels.verify import Demands, verify_store  # one command needs it
@@ -90,7 +90,7 @@ def run(args: Arguments) -> Answer:
     if proof is not None:
         data |= proof.to_json()
         lines += proof.lines()
-    return Answer(data, "\n".join(lines), verification.ok)
+    return CommandResult(data, "\n".join(lines), verification.ok)
 
 
 def _lines(verification: Verification, package: str) -> Iterator[str]:
