@@ -15,9 +15,9 @@ from hatch_cuda_kernels.errors import ArgumentError, HatchCudaKernelsError, Laun
 from hatch_cuda_kernels.runtime.launch.arrays import (
     MAP_BYTES,
     TensorMap,
+    access_of,
     address_reader,
     check_elements,
-    family,
     read_address,
 )
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, FATAL, Element, MismatchError, UnusableError
@@ -231,7 +231,7 @@ class Signature:
 
     def _device(self, index: int, arg: Any) -> int | None:
         try:
-            return family(arg).device(arg)
+            return access_of(arg).device(arg)
         except (*FATAL, HatchCudaKernelsError):
             raise
         except Exception as error:

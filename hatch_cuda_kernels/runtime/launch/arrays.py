@@ -1,6 +1,6 @@
 """Addresses, devices and streams of any library's arrays, without importing any framework.
 
-Arguments for pointers fall into families by their type. Each new type is examined once, by what it offers: the order
+The type of an argument for a pointer says how it is read. Each new type is examined once, by what it offers: the order
 in which libraries were imported does not matter.
 
 Torch tensors are the usual argument, and the generated launch functions read them without a call from here. They get
@@ -329,7 +329,7 @@ def _nothing(_: Any) -> None:
     """Return None: the argument is on no particular device, or has its elements at its address."""
 
 
-class Family(NamedTuple):
+class Access(NamedTuple):
     """How arguments of one type are read that are passed for a pointer."""
 
     address: Address
@@ -349,7 +349,7 @@ def address_reader(element: Element) -> Reader:
     """
 
     def read(arg: Any, ordinal: int, found: Found) -> int:
-        address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, found, element)
+        address: int = (_ACCESSES.get(arg.__class__) or access_of(arg))[0](arg, ordinal, found, element)
         return address
 
     return read
@@ -358,33 +358,33 @@ def address_reader(element: Element) -> Reader:
 read_address: Final = address_reader(ANYTHING)
 
 
-def family(arg: Any) -> Family:
-    """Return the family of an argument. A type that is met for the first time is examined."""
-    known = _NULL if arg is None else _FAMILIES.get(arg.__class__)
+def access_of(arg: Any) -> Access:
+    """Return how an argument for a pointer is read. A type that is met for the first time is examined."""
+    known = _NULL if arg is None else _ACCESSES.get(arg.__class__)
     if known is None:
-        known = _family_of(arg)
-        remember(_FAMILIES, arg.__class__, known)
+        known = _find_access(arg)
+        remember(_ACCESSES, arg.__class__, known)
     return known
 
 
 def check_elements(arg: Any) -> None:
     """Raise UnusableError if an argument's address is not that of its elements. The fast way of a launch does not."""
-    if reason := family(arg).oddity(arg):
+    if reason := access_of(arg).oddity(arg):
         raise UnusableError(reason)
 
 
-def _family_of(arg: Any) -> Family:
-    fixed = next((family for kinds, family in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
+def _find_access(arg: Any) -> Access:
+    fixed = next((access for kinds, access in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
     if fixed is not None:
         return fixed
     if is_tensor(arg):
-        return Family(_tensor_address, lambda tensor: tensor.get_device() if tensor.is_cuda else None, _oddity)
+        return Access(_tensor_address, lambda tensor: tensor.get_device() if tensor.is_cuda else None, _oddity)
     if _is_cupy(arg):
-        return Family(_cupy_address, lambda array: int(array.data.device_id))
-    for attribute, family in _PROTOCOLS.items():
+        return Access(_cupy_address, lambda array: int(array.data.device_id))
+    for attribute, access in _PROTOCOLS.items():
         if hasattr(type(arg), attribute) or hasattr(arg, attribute):
-            return family
-    return Family(_handle_address, _nothing)
+            return access
+    return Access(_handle_address, _nothing)
 
 
 def _integer_address(value: Any, *_: Any) -> int:
@@ -517,21 +517,21 @@ def _map_address(*_: Any) -> int:
     raise UnusableError("a tensor map is passed by value, for const __grid_constant__ CUtensorMap")
 
 
-#: Families by class, numpy's integers first: they have an array interface, too.
-_OF_CLASSES: Final[dict[Any, Family]] = {
-    Integral: Family(_integer_address, _nothing),
-    TensorMap: Family(_map_address, lambda found: family(found.array).device(found.array)),
-    ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Family(  # noqa: SLF001 - bases of all
+#: By class, numpy's integers first: they have an array interface, too.
+_OF_CLASSES: Final[dict[Any, Access]] = {
+    Integral: Access(_integer_address, _nothing),
+    TensorMap: Access(_map_address, lambda found: access_of(found.array).device(found.array)),
+    ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Access(  # noqa: SLF001 - bases of all
         _ctypes_address, _nothing
     ),
 }
-#: The attribute that shows a protocol and the family that has it, cheapest first.
+#: How arrays are read that have the attribute of a protocol, cheapest first.
 _PROTOCOLS: Final = {
-    "__cuda_array_interface__": Family(_interface_address, _interface_device),
-    "__array_interface__": Family(_host_address, _nothing),
-    "__dlpack__": Family(_dlpack_address, dlpack_device),
-    "data_ptr": Family(lambda array, *_: int(array.data_ptr()), _nothing),
+    "__cuda_array_interface__": Access(_interface_address, _interface_device),
+    "__array_interface__": Access(_host_address, _nothing),
+    "__dlpack__": Access(_dlpack_address, dlpack_device),
+    "data_ptr": Access(lambda array, *_: int(array.data_ptr()), _nothing),
 }
-#: The family of each type that was met, besides None's.
-_FAMILIES: Final[dict[type, Family]] = {}
-_NULL: Final = Family(lambda *_: 0, _nothing)
+#: By each type that was met, besides None's.
+_ACCESSES: Final[dict[type, Access]] = {}
+_NULL: Final = Access(lambda *_: 0, _nothing)
