@@ -60,7 +60,7 @@ def run(args: Arguments) -> CommandResult:
 
 
 def _label(side: PackageFacts) -> str:
-    return f"{side.name} {side.version}" if side.name else side.label
+    return f"{side.name} {side.version}" if side.name else printable(side.label)
 
 
 def _numbers(side: PackageFacts) -> list[int]:
@@ -103,7 +103,7 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
 
 
 def _item(change: Change) -> str:
-    where = ", ".join(filter(None, (*map(_code, change.names), change.part)))
+    where = ", ".join(map(_code, filter(None, (*change.names, change.part))))
     step = " → ".join(map(_code, filter(None, change.values())))
     title = change.rule.title[:1].upper() + change.rule.title[1:]
     return f"- **{title}**: {where or 'the package'}{f': {step}' if step else ''} ({change.rule.why})"
