@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.messages import CommandResult
-
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    import argparse
 
-    from hatch_cuda_kernels.cli.parser import Arguments, CommandParser
+    from hatch_cuda_kernels.cli.parser import CommandParser
 
 #: Names of arguments that are files.
 _FILES: Final = ("BUNDLE", "DIR", "FILE", "MANIFEST", "OLD", "PACKAGE")
@@ -25,7 +23,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
 
 
-def run(args: Arguments) -> CommandResult:
+def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import shtab  # one command needs it
 
@@ -33,10 +31,11 @@ def run(args: Arguments) -> CommandResult:
 
     parser = make_parser()
     _complete_files(parser, shtab.FILE)
-    return CommandResult(None, shtab.complete(parser, shell=args.shell))
+    print(shtab.complete(parser, shell=args.shell))
+    return 0
 
 
-def _complete_files(parser: ArgumentParser, file: Any) -> None:
+def _complete_files(parser: argparse.ArgumentParser, file: Any) -> None:
     """Complete files for arguments that are files, and commands in the first place."""
     for action in parser._actions:  # noqa: SLF001 - shtab itself reads a parser so
         if action.metavar is not None and str(action.metavar).startswith(_FILES):

@@ -6,12 +6,12 @@ hatch-cuda-kernels inspect mylib --extract images
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels import report, store
-from hatch_cuda_kernels.cli.messages import CommandResult, add_json
-from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
+from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.parser import CommandParser, add_package
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.includes import PackageRecord
@@ -20,7 +20,7 @@ from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import argparse
 
 
 _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}
@@ -33,13 +33,19 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: Arguments) -> CommandResult:
+def run(args: argparse.Namespace) -> int:
     """Print every module with its kernels and images."""
-    with store.open_package(args.package) as reader:
-        data = store.list_contents(reader)
-        files = report.file_sizes(args.package, reader.folder)
-        report.add_packed(data, files)
-        written = [] if args.extract is None else store.extract_images(reader, args.extract)
+    from hatch_cuda_kernels.report import add_packed, file_sizes, total_size  # others do not need it
+    from hatch_cuda_kernels.store import extract_images, list_contents, open_package
+
+    with open_package(args.package) as reader:
+        data = list_contents(reader)
+        files = file_sizes(args.package, reader.folder)
+        add_packed(data, files)
+        written = [] if args.extract is None else extract_images(reader, args.extract)
+    if args.json:
+        print_json(data)
+        return 0
     rows = [
         (
             name,
@@ -54,14 +60,13 @@ def run(args: Arguments) -> CommandResult:
         for image in module["images"]
     ]
     headings = ("module", "arch", "kind", "bytes", "packed", "registers", "spills", "sha256")
-    lines = [
-        text_table(headings, rows, right=headings[3:7]),
-        wrap(_totals(data, args.package, report.total_size(args.package, files)), 2),
-        *(wrap("\n".join(["", *_module_lines(name, module)]), 6) for name, module in data["modules"].items()),
-    ]
+    print(text_table(headings, rows, right=headings[3:7]))
+    print(wrap(_totals(data, args.package, total_size(args.package, files)), 2))
+    for name, module in data["modules"].items():
+        print(wrap("\n".join(["", *_module_lines(name, module)]), 6))
     if args.extract is not None:
-        lines.append(f"\n{count_text(len(written), 'image')} written to {args.extract}")
-    return CommandResult(data, "\n".join(lines))
+        print(f"\n{count_text(len(written), 'image')} written to {args.extract}")
+    return 0
 
 
 def _module_lines(name: str, module: dict[str, Any]) -> Iterator[str]:

@@ -336,8 +336,10 @@ def has_key(text: str, path: Iterable[str]) -> bool:
     return _find(_compose(text), path) is not None
 
 
-def append_item(text: str, path: Iterable[str], item: str | dict[str, str], *, after: str, default: str = "") -> str:
-    """Return the text of a valid manifest with one more item in the list at a path of keys.
+def append_items(
+    text: str, path: Iterable[str], items: Iterable[str | dict[str, str]], *, after: str, default: str = ""
+) -> str:
+    """Return the text of a valid manifest with more items in the list at a path of keys.
 
     A single word becomes the list's first item. A missing list is added below the key ``after``, from ``default`` on.
     """
@@ -346,32 +348,33 @@ def append_item(text: str, path: Iterable[str], item: str | dict[str, str], *, a
     *above, key = path
     mapping = _find(_compose(text), above)
     assert isinstance(mapping, yaml.MappingNode)  # noqa: S101 - the manifest is valid
-    node, written = _value(mapping, key), _as_node(item)
+    node, written = _value(mapping, key), [_as_node(item) for item in items]
+    listed = ", ".join(written)
     if node is None:
-        items = ", ".join([*([_as_scalar(default)] if default else []), written])
+        listed = ", ".join([*([_as_scalar(default)] if default else []), *written])
         name, value = next((name, value) for name, value in mapping.value if name.value == after)
-        return mark + _insert(text, mapping, _end(value, text), f"{key}: [{items}]", name.start_mark.column)
+        return mark + _insert(text, mapping, _end(value, text), [f"{key}: [{listed}]"], name.start_mark.column)
     start, end = node.start_mark.index, node.end_mark.index
     if text[start] == "*":  # an alias: what it stands for is others' list, too
-        return f"{mark}{text[:start]}[{', '.join([*_items_of(node), written])}]{text[end:]}"
+        return f"{mark}{text[:start]}[{', '.join([*_items_of(node), listed])}]{text[end:]}"
     if isinstance(node, yaml.ScalarNode):
-        return f"{mark}{text[:start]}[{text[start:end]}, {written}]{text[end:]}"
+        return f"{mark}{text[:start]}[{text[start:end]}, {listed}]{text[end:]}"
     assert isinstance(node, yaml.CollectionNode)  # noqa: S101 - a list, in a valid manifest
     if not node.value:
-        return f"{mark}{text[: end - 1]}{written}{text[end - 1 :]}"
-    written = written if node.flow_style else f"- {written}"
+        return f"{mark}{text[: end - 1]}{listed}{text[end - 1 :]}"
+    written = written if node.flow_style else [f"- {item}" for item in written]
     first = node.value[0].start_mark
     column = first.column - first.index + text.rfind("-", 0, first.index)  # before the list may be an anchor
     return mark + _insert(text, node, _end(node.value[-1], text), written, column)
 
 
-def _insert(text: str, inside: yaml.CollectionNode, at: int, written: str, column: int) -> str:
+def _insert(text: str, inside: yaml.CollectionNode, at: int, written: Iterable[str], column: int) -> str:
     if inside.flow_style:
-        return f"{text[:at]}, {written}{text[at:]}"
+        return f"{text[:at]}{''.join(f', {item}' for item in written)}{text[at:]}"
     newline = "\r\n" if "\r\n" in text else "\n"
-    end = text.find(newline, at)
+    end, start = text.find(newline, at), newline + " " * column
     end = len(text) if end < 0 else end
-    return f"{text[:end]}{newline}{' ' * column}{written}{text[end:]}"
+    return f"{text[:end]}{''.join(start + item for item in written)}{text[end:]}"
 
 
 class _Loader(yaml.SafeLoader):

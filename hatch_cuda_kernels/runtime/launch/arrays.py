@@ -1,6 +1,6 @@
 """Addresses, devices and streams of any library's arrays, without importing any framework.
 
-The type of an argument for a pointer says how it is read. Each new type is examined once, by what it offers: the order
+Arguments for pointers fall into families by their type. Each new type is examined once, by what it offers: the order
 in which libraries were imported does not matter.
 
 Torch tensors are the usual argument, and the generated launch functions read them without a call from here. They get
@@ -207,6 +207,18 @@ def _tensor_address(tensor: Any, ordinal: int, found: Found, element: Element) -
     return tensor.data_ptr() or _if_empty(tensor)
 
 
+def _examine_tensor(tensor: Any) -> None:
+    """Raise UnusableError for a tensor whose elements are not what is at its address."""
+    reason = _oddity(tensor)
+    if reason:
+        raise UnusableError(reason)
+
+
+def _tensor_device(tensor: Any) -> int | None:
+    ordinal: int = tensor.get_device()
+    return None if ordinal < 0 else ordinal
+
+
 def _reason(tensor: Any) -> str:
     return _oddity(tensor) or (
         "its memory was freed"
@@ -257,6 +269,20 @@ def dlpack_device(array: Any) -> int | None:
     """Return the ordinal of an array's device, None for memory that is on no CUDA device."""
     kind, ordinal = _dlpack_place(array)
     return ordinal if kind == _CUDA else None
+
+
+def dlpack_data(array: Any, element: Element) -> tuple[int, Any]:
+    """Return the address of an array, and the capsule that must be held as long as the address is used.
+
+    Raises UnusableError for memory that kernels cannot reach, and what has no capsule; MismatchError.
+    """
+    kind, _ = _dlpack_place(array)
+    if kind not in _REACHABLE:
+        raise UnusableError(f"the array is on DLPack device type {kind}, which kernels cannot reach")
+    tensor, capsule = _dlpack_tensor(array)
+    if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
+        element.check(word_of_dlpack(tensor.code, tensor.bits, tensor.lanes), f"{type_name(array)} of ")
+    return int(tensor.data or 0) + int(tensor.byte_offset), capsule
 
 
 def dlpack_layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | None, int]:
@@ -326,18 +352,18 @@ Address: TypeAlias = "Callable[[Any, int, Found, Element], Any]"
 
 
 def _nothing(_: Any) -> None:
-    """Return None: the argument is on no particular device, or has its elements at its address."""
+    """Return None: the argument is on no particular device, or needs no examination."""
 
 
-class Access(NamedTuple):
+class Family(NamedTuple):
     """How arguments of one type are read that are passed for a pointer."""
 
     address: Address
     """Gives the address. Raises UnusableError, or as such ElsewhereError or MismatchError."""
     device: Callable[[Any], int | None]
     """Gives the device's ordinal, or None for an argument on no particular device."""
-    oddity: Callable[[Any], str | None] = _nothing
-    """Gives why the address is not that of the elements, if so."""
+    examine: Callable[[Any], None] = _nothing
+    """Raises UnusableError if the address is not that of the elements. The fast way of a launch does not call this."""
 
 
 def address_reader(element: Element) -> Reader:
@@ -349,7 +375,7 @@ def address_reader(element: Element) -> Reader:
     """
 
     def read(arg: Any, ordinal: int, found: Found) -> int:
-        address: int = (_ACCESSES.get(arg.__class__) or access_of(arg))[0](arg, ordinal, found, element)
+        address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, found, element)
         return address
 
     return read
@@ -358,33 +384,27 @@ def address_reader(element: Element) -> Reader:
 read_address: Final = address_reader(ANYTHING)
 
 
-def access_of(arg: Any) -> Access:
-    """Return how an argument for a pointer is read. A type that is met for the first time is examined."""
-    known = _NULL if arg is None else _ACCESSES.get(arg.__class__)
+def family(arg: Any) -> Family:
+    """Return the family of an argument. A type that is met for the first time is examined."""
+    known = _NULL if arg is None else _FAMILIES.get(arg.__class__)
     if known is None:
-        known = _find_access(arg)
-        remember(_ACCESSES, arg.__class__, known)
+        known = _family_of(arg)
+        remember(_FAMILIES, arg.__class__, known)
     return known
 
 
-def check_elements(arg: Any) -> None:
-    """Raise UnusableError if an argument's address is not that of its elements. The fast way of a launch does not."""
-    if reason := access_of(arg).oddity(arg):
-        raise UnusableError(reason)
-
-
-def _find_access(arg: Any) -> Access:
-    fixed = next((access for kinds, access in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
+def _family_of(arg: Any) -> Family:
+    fixed = next((family for kinds, family in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
     if fixed is not None:
         return fixed
     if is_tensor(arg):
-        return Access(_tensor_address, lambda tensor: tensor.get_device() if tensor.is_cuda else None, _oddity)
+        return Family(_tensor_address, _tensor_device, _examine_tensor)
     if _is_cupy(arg):
-        return Access(_cupy_address, lambda array: int(array.data.device_id))
-    for attribute, access in _PROTOCOLS.items():
+        return Family(_cupy_address, lambda array: int(array.data.device_id))
+    for attribute, family in _PROTOCOLS.items():
         if hasattr(type(arg), attribute) or hasattr(arg, attribute):
-            return access
-    return Access(_handle_address, _nothing)
+            return family
+    return Family(_handle_address, _nothing)
 
 
 def _integer_address(value: Any, *_: Any) -> int:
@@ -483,16 +503,12 @@ def _host_address(array: Any, _: int, __: Found, element: Element) -> int:
 
 def _dlpack_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
     """Read an address by DLPack. The capsule may own the memory, so it is kept."""
-    kind, device = _dlpack_place(array)
-    if kind == _CUDA and device != ordinal:
+    device = dlpack_device(array)
+    if device not in {None, ordinal}:
         raise ElsewhereError(device, ordinal)
-    if kind not in _REACHABLE:
-        raise UnusableError(f"the array is on DLPack device type {kind}, which kernels cannot reach")
-    tensor, capsule = _dlpack_tensor(array)
-    if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
-        element.check(word_of_dlpack(tensor.code, tensor.bits, tensor.lanes), f"{type_name(array)} of ")
+    address, capsule = dlpack_data(array, element)
     found.append(capsule)
-    return int(tensor.data or 0) + int(tensor.byte_offset)
+    return address
 
 
 def _ctypes_address(value: Any, *_: Any) -> int:
@@ -517,21 +533,21 @@ def _map_address(*_: Any) -> int:
     raise UnusableError("a tensor map is passed by value, for const __grid_constant__ CUtensorMap")
 
 
-#: By class, numpy's integers first: they have an array interface, too.
-_OF_CLASSES: Final[dict[Any, Access]] = {
-    Integral: Access(_integer_address, _nothing),
-    TensorMap: Access(_map_address, lambda found: access_of(found.array).device(found.array)),
-    ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Access(  # noqa: SLF001 - bases of all
+#: Families by class, numpy's integers first: they have an array interface, too.
+_OF_CLASSES: Final[dict[Any, Family]] = {
+    Integral: Family(_integer_address, _nothing),
+    TensorMap: Family(_map_address, lambda found: family(found.array).device(found.array)),
+    ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Family(  # noqa: SLF001 - bases of all
         _ctypes_address, _nothing
     ),
 }
-#: How arrays are read that have the attribute of a protocol, cheapest first.
+#: The attribute that shows a protocol and the family that has it, cheapest first.
 _PROTOCOLS: Final = {
-    "__cuda_array_interface__": Access(_interface_address, _interface_device),
-    "__array_interface__": Access(_host_address, _nothing),
-    "__dlpack__": Access(_dlpack_address, dlpack_device),
-    "data_ptr": Access(lambda array, *_: int(array.data_ptr()), _nothing),
+    "__cuda_array_interface__": Family(_interface_address, _interface_device),
+    "__array_interface__": Family(_host_address, _nothing),
+    "__dlpack__": Family(_dlpack_address, dlpack_device),
+    "data_ptr": Family(lambda array, *_: int(array.data_ptr()), _nothing),
 }
-#: By each type that was met, besides None's.
-_ACCESSES: Final[dict[type, Access]] = {}
-_NULL: Final = Access(lambda *_: 0, _nothing)
+#: The family of each type that was met, besides None's.
+_FAMILIES: Final[dict[type, Family]] = {}
+_NULL: Final = Family(lambda *_: 0, _nothing)

@@ -14,9 +14,8 @@ from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import (
     MAP_BYTES,
     TensorMap,
-    access_of,
-    check_elements,
     dlpack_layout,
+    family,
     is_tensor,
     read_address,
 )
@@ -162,8 +161,9 @@ def tensor_map(
     """
     try:
         view = view_of(array)
-        check_elements(array)
-        with on_device(access_of(array).device(array)):
+        family(array).examine(array)
+        device = family(array).device(array)
+        with on_device(device):
             ordinal = current_device().ordinal
             found: list[Any] = []  # what must live as long as the address is used
             address = read_address(array, ordinal, found)
