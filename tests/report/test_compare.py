@@ -588,7 +588,9 @@ def test_markdown_is_a_part_of_a_changelog(released, plant, capsys):
     """There is a heading for each severity, and whatever a name holds is shown as it is."""
     assert main(["compare", str(released), str(plant(FAULTS["an instance gone"].plant)), "--markdown"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("### Breaking changes\n\n- **Kernel removed**: `sum<double, 8>`, `sum<float, 8>` (get_kernel")
+    assert text.startswith(
+        "### Breaking changes\n\n- **Kernel removed**: `sum<double, 8>`, `sum<float, 8>` (get_kernel"
+    )
     assert text.endswith("Verdict: **major** (1 change)\n")
 
 
