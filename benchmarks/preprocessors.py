@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler.nvrtc_calls import compile_program, open_program, output
 from hatch_cuda_kernels.cpp import (
-    UNKNOWN_VALUE,
     Branches,
     Cursor,
     Directive,
@@ -49,6 +48,7 @@ from hatch_cuda_kernels.cpp import (
     lex,
     lex_with_places,
     parse_define,
+    unknown_macro,
 )
 from hatch_cuda_kernels.cpp.stream import INCLUSION, brace_macros
 from hatch_cuda_kernels.execution_space.device_pass import _is_toolkits as is_toolkits
@@ -183,7 +183,7 @@ def _read(unit: TranslationUnit) -> Read:
 
 
 def _read_visit(visit: Visit, unit: TranslationUnit, bracing: frozenset[str], read: Read) -> None:
-    stream = Stream(visit, unit.macros, bracing)
+    stream = Stream(visit, bracing)
     seen = None
     for token in Cursor(stream).tokens():
         if token.use is not None:
@@ -268,11 +268,7 @@ class _Walk:
 def _gcc_macros() -> dict[str, tuple[Macro | None, ...]]:
     done = subprocess.run(["gcc", "-dM", *_GCC, "-"], input="", capture_output=True, text=True, check=True)
     probes = ("include", "include_next", "attribute", "cpp_attribute", "builtin")
-    return _macros_of(done.stdout) | {f"__has_{one}": (_opaque(f"__has_{one}"),) for one in probes}
-
-
-def _opaque(name: str) -> Macro:
-    return Macro(name, None, False, (UNKNOWN_VALUE,))
+    return _macros_of(done.stdout) | {f"__has_{one}": (unknown_macro(f"__has_{one}"),) for one in probes}
 
 
 def _macros_of(text: str) -> dict[str, tuple[Macro | None, ...]]:
@@ -502,7 +498,7 @@ def _ask(names: Sequence[str]) -> None:
         return
     for at, name in enumerate(names):
         value = found.get(("x", at)) if found else None
-        made = _opaque(name) if value == name else None if value is None else parse_define(name, value)
+        made = unknown_macro(name) if value == name else None if value is None else parse_define(name, value)
         _ANSWERS[name] = (made,)
 
 

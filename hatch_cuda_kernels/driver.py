@@ -122,18 +122,14 @@ def driver_library() -> Any:  # ctypes.CDLL, or ctypes.WinDLL
 
 def compute_capability(ordinal: int) -> ComputeCapability:
     """Return the compute capability of a device. Raises DriverError without a driver or such a device."""
-    driver = cuda()
-    device = call("cuDeviceGet", ordinal)
-    attribute = driver.CUdevice_attribute
-    return ComputeCapability(
-        *(
-            int(call("cuDeviceGetAttribute", which, device))
-            for which in (
-                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-            )
-        )
-    )
+    parts = (device_attribute(f"COMPUTE_CAPABILITY_{part}", ordinal) for part in ("MAJOR", "MINOR"))
+    return ComputeCapability(*parts)
+
+
+def device_attribute(name: str, ordinal: int) -> int:
+    """Return an attribute of a device, such as MULTIPROCESSOR_COUNT. Raises DriverError."""
+    which = getattr(cuda().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+    return int(call("cuDeviceGetAttribute", which, call("cuDeviceGet", ordinal)))
 
 
 def native_archs() -> tuple[SmArch, ...]:

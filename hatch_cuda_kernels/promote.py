@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml when they are used
@@ -130,8 +129,8 @@ def promote(path: Path, wanted: Sequence[Wanted]) -> Promotion:
     instances = dict.fromkeys((want.module, want.instance) for want in missing if want.instance is not None)
     while any(draft.extend_matrix(module, instance) for module, instance in instances):
         pass  # one more value may bring the next instance within reach
-    for entry, group in itertools.groupby(instances, key=lambda one: draft.entry_of(one[0])):
-        draft.list_instances(entry, [*group])
+    for module, instance in instances:
+        draft.list_instance(module, instance)
     for want in missing:
         if want.arch is not None:
             draft.list_arch(want.module, want.arch)
@@ -147,8 +146,6 @@ class _Draft:
         self.manifest = manifest
         self.changes: list[str] = []
         self.refused: list[str] = []
-        self._names: tuple[Manifest, dict[str, set[str]]] = manifest, {}
-        """Of each module, as far as they were asked for, in the manifest as it was then."""
 
     def lacks_module(self, want: Wanted) -> bool:
         """Return whether the manifest lacks the module, and note it if so."""
@@ -186,13 +183,13 @@ class _Draft:
 
         for axis, value in new if len(new) == 1 else ():
             path = ("modules", entry, "matrix", axis)
-            if self._append(path, [value], after="matrix", only_if=adds_only_wanted) is None:
+            if self._append(path, value, after="matrix", only_if=adds_only_wanted) is None:
                 more = count_text(len(self.combinations() - before), "more module")
                 self.changes.append(f"{'.'.join(path)}: {value} ({more})")
                 return
         after = "exclude" if kernels_yaml.has_key(self.text, ("modules", entry, "exclude")) else "matrix"
         place = ("modules", entry, "combinations")
-        problem, what = self._append(place, [dict(want.axes)], after=after), f"{'.'.join(place)}: {{{values}}}"
+        problem, what = self._append(place, dict(want.axes), after=after), f"{'.'.join(place)}: {{{values}}}"
         if problem is None:
             self.changes.append(what)
         else:
@@ -210,49 +207,44 @@ class _Draft:
 
     def extend_matrix(self, module: str, instance: str) -> bool:
         """Add a value to an axis so that a pattern gives the instance; return whether that was possible."""
-        entry = self.entry_of(module)
+        entry = self._entry(module)
         if self._has(module, instance) or "*" in entry:
             return False
         for axis, value in self._extensions(module, instance):
             count, path = self._count(entry), ("modules", entry, "matrix", axis)
-            if self._append(path, [value], after=self._source_key(entry)) is None:
+            if self._append(path, value, after=self._source_key(entry)) is None:
                 more = self._count(entry) - count
                 self.changes.append(f"{'.'.join(path)}: {value} ({more} more kernels)")
                 return True
         return False
 
-    def list_instances(self, entry: str, wanted: Iterable[tuple[str, str]]) -> None:
-        """Add instances of an entry's modules to its list."""
-        lacking = [(module, instance) for module, instance in wanted if not self._has(module, instance)]
+    def list_instance(self, module: str, instance: str) -> None:
+        """Add an instance to its module's list."""
+        entry = self._entry(module)
+        if self._has(module, instance):
+            return
         if "*" in entry:
             reason = f"the lists of {entry!r} are for all its modules; give it its own source and entry"
-            self.refused += [f"modules.{module}: {instance}: {reason}" for module, instance in lacking]
-        elif lacking:
-            items = {normalize_name(instance): instance for _, instance in lacking}
-            self._list(("modules", entry, "instances"), [*items.values()], after=self._source_key(entry))
+            self.refused.append(f"modules.{module}: {instance}: {reason}")
+        else:
+            self._list(("modules", entry, "instances"), instance, after=self._source_key(entry))
 
     def list_arch(self, module: str, arch: SmArch) -> None:
         """Add an architecture to the list that applies to the module."""
         if arch in self._module(module).arches:
             return
-        path: tuple[str, ...] = ("modules", self.entry_of(module), "arches")
+        path: tuple[str, ...] = ("modules", self._entry(module), "arches")
         after = self._source_key(path[1])
         if not kernels_yaml.has_key(self.text, path):
             path, after = ("arches",), "cuda" if kernels_yaml.has_key(self.text, ("cuda",)) else "schema"
-        self._list(path, [str(arch)], after=after, default="all-major")
+        self._list(path, str(arch), after=after, default="all-major")
 
-    def _list(self, path: tuple[str, ...], items: Sequence[str], *, after: str, default: str = "") -> None:
-        """Append all items at once: each time, the whole manifest is read. Of those that may not be, find which."""
-        problem, middle = self._append(path, items, after=after, default=default), len(items) // 2
-        if problem is not None and middle:
-            for part in (items[:middle], items[middle:]):
-                self._list(path, part, after=after, default=default)
-            return
-        listed = [f"{'.'.join(path)}: {item}" for item in items]
+    def _list(self, path: tuple[str, ...], item: str, *, after: str, default: str = "") -> None:
+        problem, what = self._append(path, item, after=after, default=default), f"{'.'.join(path)}: {item}"
         if problem is None:
-            self.changes += listed
+            self.changes.append(what)
         else:
-            self.refused += [f"{what}: {problem}" for what in listed]
+            self.refused.append(f"{what}: {problem}")
 
     def _source_key(self, entry: str) -> str:
         """Return the key of an entry that names its source, or sources: it has one of them."""
@@ -262,21 +254,16 @@ class _Draft:
         """Return how many instances the modules of an entry have."""
         return sum(len(module.instances) for module in self.manifest.modules if module.entry == entry)
 
-    def entry_of(self, module: str) -> str:
-        """Return the key under which the manifest has a module."""
+    def _entry(self, module: str) -> str:
         return self._module(module).entry
 
     def _module(self, name: str) -> Module:
         return next(module for module in self.manifest.modules if module.name == name)
 
     def _has(self, module: str, instance: str) -> bool:
-        manifest, names = self._names
-        if manifest is not self.manifest:
-            manifest, names = self._names = self.manifest, {}
-        if module not in names:
-            found = self._module(module)
-            names[module] = {normalize_name(name.text) for name in (*found.kernels, *found.instances)}
-        return normalize_name(instance) in names[module]
+        found = self._module(module)
+        names = {normalize_name(name.text) for name in (*found.kernels, *found.instances)}
+        return normalize_name(instance) in names
 
     def _extensions(self, module: str, instance: str) -> Iterator[tuple[str, str]]:
         """Yield each axis and value with which a pattern would give the instance, if one value is enough."""
@@ -290,14 +277,14 @@ class _Draft:
     def _append(
         self,
         path: tuple[str, ...],
-        items: Sequence[str | dict[str, str]],
+        item: str | dict[str, str],
         *,
         after: str,
         default: str = "",
         only_if: Callable[[], bool] = lambda: True,
     ) -> str | None:
-        """Append items to a list of the draft, or return why that would not be a valid, or a wanted, manifest."""
-        text, before = kernels_yaml.append_items(self.text, path, items, after=after, default=default), self.manifest
+        """Append an item to a list of the draft, or return why that would not be a valid, or a wanted, manifest."""
+        text, before = kernels_yaml.append_item(self.text, path, item, after=after, default=default), self.manifest
         try:
             self.manifest = kernels_yaml.parse_manifest(text, root=self.path.parent, filename=self.path.name)
         except ManifestError as error:

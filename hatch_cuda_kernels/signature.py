@@ -37,6 +37,8 @@ _SCALARS: Final[dict[str, tuple[int, str]]] = {
     "__half2": (4, "float16"),
     "__nv_bfloat162": (4, "bfloat16"),
 }
+#: Floats of 8 and 16 bits, which callers pass by value as a float of Python.
+SMALL_FLOATS: Final = frozenset({"__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2"})
 #: CUDA's vector types, such as ``float4``, by what their names begin with.
 _LANES: Final = {
     "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32",

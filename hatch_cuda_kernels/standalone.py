@@ -10,9 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from hatch_cuda_kernels import compiler, runtime  # whose names are imported when they are used, as are the next
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.cache import Entry, open_cache
-from hatch_cuda_kernels.compiler import CompileJob, Recipe, entry_of, further_levels, read_recipe
+from hatch_cuda_kernels.compiler import CompileJob, Recipe, entry_of, further_levels, read_recipe, toolchain
+from hatch_cuda_kernels.driver import add_by_context, current_context_id
 from hatch_cuda_kernels.environment import trace_files
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.image import Image, Kind, Symbol
@@ -20,6 +22,7 @@ from hatch_cuda_kernels.includes import Project, normalize
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal, option_conflicts, options_of
+from hatch_cuda_kernels.runtime import launch
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -65,11 +68,6 @@ class CompiledSource(_CompiledFields):
         Raises KernelNotFoundError, ImageRefusedError if the driver cannot use the image, or DriverError.
         """
         symbol = self._symbols.get(name) or self._symbol(name)
-        from hatch_cuda_kernels.driver import (
-            add_by_context,  # needs a driver
-            current_context_id,
-        )
-
         context_id = current_context_id()
         kernels = self._loaded.get(context_id)
         if kernels is None:
@@ -80,19 +78,16 @@ class CompiledSource(_CompiledFields):
         return kernels[name]
 
     def _load(self, symbol: Symbol, context_id: int) -> Kernel:
-        from hatch_cuda_kernels.driver import current_context_id
-        from hatch_cuda_kernels.runtime.launch import Kernel, launches_of, load_image
-
         image = self._loadable
 
         def load() -> Loaded:
             if current_context_id() != context_id:
                 message = f"{symbol.name} was loaded for another context (or one that was reset since)"
                 raise StaleKernelError(f"{message}; call get_kernel again in this context")
-            return load_image(image, symbol, "stand-alone")
+            return launch.load_image(image, symbol, "stand-alone")
 
-        kernel = Kernel(symbol.name, load)
-        launches_of(kernel).loaded()
+        kernel = launch.Kernel(symbol.name, load)
+        launch.launches_of(kernel).loaded()
         return kernel
 
     @cached_property
@@ -175,10 +170,8 @@ def compile_async(
     The Future raises what ``compile_to_cubin`` raises, except InputError, which is raised here. NVRTC runs without the
     GIL.
     """
-    from hatch_cuda_kernels.runtime import background_threads  # starts threads
-
     request = _request(source, kind, arch, options, names, headers, root)
-    return background_threads().submit(_compile, *request, use_cache=use_cache)
+    return runtime.background_threads().submit(_compile, *request, use_cache=use_cache)
 
 
 class _SourceRequest(NamedTuple):
@@ -215,12 +208,9 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
 
     def compile_now() -> Entry:
         """Compile, with more cut of the source as often as NVRTC asks for it: the same each time, so of one key."""
-        from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain
-
-        ask_ahead()
-        from hatch_cuda_kernels.compiler import run_job  # loads NVRTC
-
-        job.check(load_toolchain())
+        toolchain.ask_ahead()
+        run_job = compiler.run_job  # loads NVRTC
+        job.check(toolchain.load_toolchain())
         _record(request, "compiling")
         shown = sources
         while True:
@@ -234,9 +224,7 @@ def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) ->
 
     made = True
     if use_cache:
-        from hatch_cuda_kernels.compiler.toolchain import current_toolchain  # only for the key
-
-        entry, made = open_cache().get_or_make(job.key(kind, current_toolchain()), compile_now)
+        entry, made = open_cache().get_or_make(job.key(kind, toolchain.current_toolchain()), compile_now)
         if not made:
             _record(request, "cached", entry)
     else:
@@ -307,10 +295,8 @@ def _arch(arch: object) -> SmArch:
 
 def _known() -> str:
     """Return in words which architectures there are, as far as an NVRTC is found."""
-    from hatch_cuda_kernels.compiler.toolchain import known_numbers
-
     with suppress(ToolchainError):
-        return f"; {known_numbers()}"
+        return f"; {toolchain.known_numbers()}"
     return "; write it like 'sm_90'"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.execution_space import Declared, DeclaredParameter
 from hatch_cuda_kernels.names import base_name, expand, listed_module, plain_name, python_names
+from hatch_cuda_kernels.signature import SMALL_FLOATS
 from hatch_cuda_kernels.store import find_rule
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ _INTEGER_WORDS: Final = frozenset(
     {"const", "volatile", "long", "int", "unsigned", "signed", "std", "cuda", "size_t", "ssize_t", "ptrdiff_t"}
     | {"int64_t", "uint64_t"}
 )
-#: By value, they are passed as numbers.
-_SMALL_FLOATS: Final = frozenset({"__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2"})
 #: Only the PTX of some architectures distinguishes pointers from integers, and a stub must not depend on architectures.
 _WORDS: Final = {"ptr": "u64"}
 
@@ -67,7 +66,7 @@ def _signature(symbol: Symbol, declared: Declared, rules: Sequence[LaunchRule]) 
 
 
 def _python_type(kind: str, declared: str) -> str:
-    if declared in _SMALL_FLOATS:
+    if declared in SMALL_FLOATS:
         return "float"
     if "[" in kind:
         return "Struct"

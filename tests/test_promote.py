@@ -448,23 +448,3 @@ def test_a_bundle_needs_no_yaml():
     """Machines that only run kernels lack the build extra; they find what was compiled there all the same."""
     code = "import sys; from hatch_cuda_kernels.promote import find_misses; assert 'yaml' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize("listed", ['instances: ["k<1>"]', 'instances:\n    - "k<1>"', "globals: [g]"])
-def test_many_instances_are_listed_at_once(tmp_path, listed, newline):
-    """Those that a manifest cannot have are refused one by one, and the others stand in order below one another."""
-    path = tmp_path / "kernels.yaml"
-    (tmp_path / "k.cu").write_text("template <int N> __global__ void k(int* x) { *x = N; }\n")
-    text = f"schema: 1\narches: [sm_90]\nmodules:\n  k:\n    source: k.cu\n    {listed}\n"
-    path.write_bytes(text.replace("\n", newline).encode())
-    wanted = [f"k<{number}>" for number in range(2, 300)]
-    wanted[100] = "k<{X}>"
-    promoted = promote(path, [Wanted("k", None, name) for name in wanted])
-    path.write_bytes(promoted.after.encode())
-    (module,) = load_manifest(path).modules
-    names = [name.text for name in module.instances]
-    assert names == [*(["k<1>"] if "k<1>" in listed else []), *wanted[:100], *wanted[101:]]
-    assert promoted.after.count(newline) == promoted.after.count("\n")
-    assert len(promoted.refused) == 1
-    assert "k<{X}>" in promoted.refused[0]

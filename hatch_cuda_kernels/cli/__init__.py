@@ -21,12 +21,18 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from hatch_cuda_kernels.cli.messages import is_quiet, print_json, quiet_output, show_error, show_hint, show_warning
+from hatch_cuda_kernels.cli.messages import (
+    CommandResult,
+    is_quiet,
+    print_json,
+    show_error,
+    show_hint,
+    show_note,
+    show_warning,
+)
 from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion, add_command
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
-
-__all__ = ["main", "make_parser"]
 
 #: Commands in the groups and the order of the help. Each is the module of its name, whose docstring is the help, or
 #: the class of its name in another's module.
@@ -56,8 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # else the Python program that calls this shows them
         warnings.showwarning = partial(_warn, args)
     try:
-        with quiet_output(args):
-            return int(args.run(args))
+        return _show(args, args.run(args))
     except HatchCudaKernelsError as error:
         _fail(args, error)
         return 2 if isinstance(error, InputError) else 1
@@ -102,6 +107,26 @@ def _warn(args: argparse.Namespace, message: Warning | str, *_: object) -> None:
         show_warning(message)
 
 
+def _show(args: argparse.Namespace, answer: CommandResult) -> int:
+    """Print an answer for people or, with ``--json``, for programs, and return its exit status."""
+    if getattr(args, "json", False):
+        print_json(answer.data)
+    elif not is_quiet(args):
+        if answer.text:
+            print(answer.text.removesuffix("\n"))
+        for note in answer.notes:
+            show_note(note)
+    for problem in answer.problems:
+        show_error(problem, root=_root(args))
+    return 0 if answer.ok else 1
+
+
+def _root(args: argparse.Namespace) -> Path | None:
+    """Return the folder that places in a manifest are relative to, if a command has a manifest."""
+    manifest = getattr(args, "manifest", None)
+    return None if manifest is None else Path(manifest).parent
+
+
 def _fail(args: argparse.Namespace, error: HatchCudaKernelsError) -> None:
     """Print the error for people and, with ``--json``, for programs."""
     verbose = getattr(args, "verbose", False)
@@ -109,8 +134,7 @@ def _fail(args: argparse.Namespace, error: HatchCudaKernelsError) -> None:
         import traceback  # most errors are the user's
 
         traceback.print_exception(error)
-    manifest = getattr(args, "manifest", None)
-    show_error(str(error), root=None if manifest is None else Path(manifest).parent, verbose=verbose)
+    show_error(str(error), root=_root(args), verbose=verbose)
     if getattr(args, "json", False):
         problems = error.problems if isinstance(error, ManifestError | BuildError) else (str(error),)
         print_json({**getattr(args, "failed", {}), "problems": list(problems)})

@@ -8,18 +8,19 @@ hatch-cuda-kernels build --executor dask:tcp://scheduler:8786
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_warning
-from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, arch_text, manifest_path
+from hatch_cuda_kernels import pool
+from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, arch_text, manifest_path
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.build import BuildReport
 
 
@@ -35,29 +36,21 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Build the store and print what it holds."""
-    from hatch_cuda_kernels.build import (
-        build_store,  # loads NVRTC
-        render_report,
-    )
+    from hatch_cuda_kernels.build import build_store, render_report  # loads NVRTC
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.pool import choose_executor, open_progress
 
     manifest = load_manifest(manifest_path(args))
     manifest = manifest.for_archs(args.arch) if args.arch else manifest
     out = (args.out or Path(STORE_FOLDER)).absolute()
-    executor = choose_executor(flag=args.executor)
-    progress = None if is_quiet(args) else open_progress()
+    executor = pool.choose_executor(flag=args.executor)
+    progress = None if is_quiet(args) else pool.open_progress()
     report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=progress)
     for warning in () if is_quiet(args) else report.warnings:
         show_warning(warning)
-    if args.json:
-        print_json({"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)})
-    else:
-        print(render_report(report))
-        print(f"written to {out}")
-    return 0
+    data = {"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)}
+    return CommandResult(data, f"{render_report(report)}\nwritten to {out}")
 
 
 def _images(report: BuildReport) -> list[dict[str, Any]]:
@@ -76,25 +69,21 @@ def _images(report: BuildReport) -> list[dict[str, Any]]:
 
 
 def _arch(text: str) -> SmArch:
-    from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch  # most builds name none
-
     with contextlib.suppress(ValueError):
         arch = SmArch.parse(arch_text(text))
         if any(cuda_release_for_arch(arch, major=major) for major in (12, 13)):
             return arch
     advice = "name the manifest before --arch" if text.endswith((".yaml", ".yml")) else "write it like sm_90"
-    raise argparse.ArgumentTypeError(f"{text!r} is not an architecture that CUDA compiles for; {advice}")
+    raise ArgumentTypeError(f"{text!r} is not an architecture that CUDA compiles for; {advice}")
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+        raise ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
 
 
 def _executor(text: str) -> str:
-    from hatch_cuda_kernels.pool import is_executor
-
-    if not is_executor(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")
+    if not pool.is_executor(text):
+        raise ArgumentTypeError(f"{text!r} is neither 'process' nor 'dask:ADDRESS'")
     return text

@@ -7,14 +7,12 @@ hatch-cuda-kernels cache prune --max-bytes 500MB
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json, utc_text
-from hatch_cuda_kernels.cli.parser import CommandParser, add_command, byte_count
+from hatch_cuda_kernels import cache
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, utc_text
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_command, byte_count
 from hatch_cuda_kernels.terminal import count_text, printable, text_table
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -31,24 +29,24 @@ def add_arguments(parser: CommandParser) -> None:
         add_json(sub)
 
 
-def run_info(args: argparse.Namespace) -> int:
+def run_info(_: Arguments) -> CommandResult:
     """Show where the disk cache is, and how much it holds.
 
     hatch-cuda-kernels cache info
     hatch-cuda-kernels cache info --json
     """
-    info = _cache().info()
+    info = cache.open_cache().info()
     state = "" if info.writable else ", not writable"
     text = f"{info.path}: {count_text(info.entries, 'image')}, {info.bytes:,} of {info.max_bytes:,} bytes{state}"
-    return _show(args, info._asdict(), text)
+    return _answer(info._asdict(), text)
 
 
-def run_ls(args: argparse.Namespace) -> int:
+def run_ls(_: Arguments) -> CommandResult:
     """List the images in the disk cache.
 
     hatch-cuda-kernels cache ls
     """
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "key": entry.key,
             "module": entry.module,
@@ -59,25 +57,23 @@ def run_ls(args: argparse.Namespace) -> int:
             "created": entry.created,
             "used": utc_text(used),
         }
-        for entry, size, used in _cache().entries()
+        for entry, size, used in cache.open_cache().entries()
     ]
     headings = ("key", "module", "arch", "kind", "bytes", "used, UTC")
     cells = [
         (
             row["key"][:12],
-            row["module"],
-            row["arch"],
-            row["kind"],
+            *(row[name] for name in headings[1:4]),
             f"{row['bytes']:,}",
             row["used"][:16].replace("T", " "),
         )
         for row in rows
     ]
     total = f"{count_text(len(rows), 'image')}, {sum(row['bytes'] for row in rows):,} bytes"
-    return _show(args, {"entries": rows}, f"{text_table(headings, cells, right=('bytes',))}\n{total}")
+    return _answer({"entries": rows}, f"{text_table(headings, cells, right=('bytes',))}\n{total}")
 
 
-def run_prune(args: argparse.Namespace) -> int:
+def run_prune(args: Arguments) -> CommandResult:
     """Remove the least recently used images, and what crashed processes left.
 
     Images go until the cache is within its cap, or within a size that you name.
@@ -85,55 +81,41 @@ def run_prune(args: argparse.Namespace) -> int:
     hatch-cuda-kernels cache prune
     hatch-cuda-kernels cache prune --max-bytes 500MB
     """
-    cache = _cache()
-    left = cache.prune(cache.max_bytes if args.max_bytes is None else args.max_bytes)
-    return _show(args, {"path": str(cache.path), "bytes": left}, f"{left:,} bytes are left in {cache.path}")
+    disk = cache.open_cache()
+    left = disk.prune(disk.max_bytes if args.max_bytes is None else args.max_bytes)
+    return _answer({"path": str(disk.path), "bytes": left}, f"{left:,} bytes are left in {disk.path}")
 
 
-def run_clear(args: argparse.Namespace) -> int:
+def run_clear(_: Arguments) -> CommandResult:
     """Remove every image, and the notes about toolchains and sources.
 
     hatch-cuda-kernels cache clear
     """
-    cache = _cache()
-    removed = cache.clear()
-    text = f"removed {count_text(removed, 'image')} from {cache.path}"
-    return _show(args, {"path": str(cache.path), "removed": removed}, text)
+    disk = cache.open_cache()
+    removed = disk.clear()
+    text = f"removed {count_text(removed, 'image')} from {disk.path}"
+    return _answer({"path": str(disk.path), "removed": removed}, text)
 
 
-def run_export(args: argparse.Namespace) -> int:
+def run_export(args: Arguments) -> CommandResult:
     """Write all images into a bundle, for another machine or a container.
 
     hatch-cuda-kernels cache export kernels.zip
     """
-    from hatch_cuda_kernels.cache import export_bundle  # zipfile takes a while
-
-    count = export_bundle(_cache(), args.bundle)
+    count = cache.export_bundle(cache.open_cache(), args.bundle)
     text = f"wrote {count_text(count, 'image')} to {args.bundle}"
-    return _show(args, {"bundle": str(args.bundle), "entries": count}, text)
+    return _answer({"bundle": str(args.bundle), "entries": count}, text)
 
 
-def run_import(args: argparse.Namespace) -> int:
+def run_import(args: Arguments) -> CommandResult:
     """Read the images of a bundle into the disk cache.
 
     hatch-cuda-kernels cache import kernels.zip
     """
-    from hatch_cuda_kernels.cache import import_bundle  # zipfile takes a while
-
-    count = import_bundle(_cache(), args.bundle)
+    count = cache.import_bundle(cache.open_cache(), args.bundle)
     text = f"took {count_text(count, 'image')} from {args.bundle}"
-    return _show(args, {"bundle": str(args.bundle), "entries": count}, text)
+    return _answer({"bundle": str(args.bundle), "entries": count}, text)
 
 
-def _cache() -> Any:  # DiskCache, imported where a command runs
-    from hatch_cuda_kernels.cache import open_cache
-
-    return open_cache()
-
-
-def _show(args: argparse.Namespace, data: dict[str, Any], text: str) -> int:
-    if args.json:
-        print_json(data)
-    else:
-        print(printable(text, lines=True))
-    return 0
+def _answer(data: dict[str, Any], text: str) -> CommandResult:
+    return CommandResult(data, printable(text, lines=True))

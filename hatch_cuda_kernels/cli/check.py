@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_error, show_warning
-from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, manifest_path
+from hatch_cuda_kernels import cache, pool
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, manifest_path
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.options import asks_for_cut
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
 if TYPE_CHECKING:
-    import argparse
-
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.compiler.toolchain import Toolchain
     from hatch_cuda_kernels.image import ImageId
@@ -40,17 +39,15 @@ def add_arguments(parser: CommandParser) -> None:
     parser.set_defaults(run=run, failed={"jobs": []})
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print the plan: every image, and whether the disk cache holds it. Status 1 if a build would not succeed."""
-    from hatch_cuda_kernels.cache import open_cache
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
     from hatch_cuda_kernels.plan import arch_warnings, changed_code, describe_plan, make_plan
-    from hatch_cuda_kernels.pool import find_fresh
 
     manifest = load_manifest(manifest_path(args))
     plan = make_plan(manifest)
     toolchain, missing = _toolchain()
-    fresh = {} if toolchain is None else find_fresh(plan, toolchain, open_cache())
+    fresh = {} if toolchain is None else pool.find_fresh(plan, toolchain, cache.open_cache())
     rows = [
         {"module": image.module, "arch": str(image.arch), "kind": image.kind, "fresh": image in fresh}
         for planned in plan
@@ -63,26 +60,21 @@ def run(args: argparse.Namespace) -> int:
     problems, warnings = _problems_and_warnings(manifest, plan, toolchain)
     for warning in () if is_quiet(args) else (*arch_warnings(plan), *missing, *warnings):
         show_warning(warning)
-    if args.json:
-        data = {"jobs": rows, "problems": problems} | ({"notes": notes} if notes else {})
-        data |= {"changes": [{"module": module, **found._asdict()} for module, found in changes]} if changes else {}
-        print_json(data | ({} if stubs is None else {"stubs": stubs}))
-    else:
-        table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
-        print(text_table(("module", "arch", "kind", "state"), table))
-        stale = sum(not row["fresh"] for row in rows)
-        counts = f"{count_text(len(plan), 'module')}, {count_text(len(rows), 'image')}"
-        print(f"{counts}: {len(rows) - stale} fresh, {stale} to compile")
-        for note in notes:
-            print(wrap(note, 2))
-        for module, found in changes:
-            if module in asked:
-                print(wrap(f"module {module!r}: {found}", 2))
-        if stubs is not None:
-            print(f"{stubs['path']} is {_STUBS[stubs['state']]}")
-    for problem in problems:
-        show_error(problem, root=manifest.root)
-    return 1 if problems or (stubs is not None and stubs["state"] == "stale") else 0
+    data = {"jobs": rows, "problems": problems} | ({"notes": notes} if notes else {})
+    data |= {"changes": [{"module": module, **found._asdict()} for module, found in changes]} if changes else {}
+    data |= {} if stubs is None else {"stubs": stubs}
+    table = [(row["module"], row["arch"], row["kind"], "fresh" if row["fresh"] else "compile") for row in rows]
+    stale = sum(not row["fresh"] for row in rows)
+    counts = f"{count_text(len(plan), 'module')}, {count_text(len(rows), 'image')}"
+    lines = [
+        text_table(("module", "arch", "kind", "state"), table),
+        f"{counts}: {len(rows) - stale} fresh, {stale} to compile",
+        *(wrap(note, 2) for note in notes),
+        *(wrap(f"module {module!r}: {found}", 2) for module, found in changes if module in asked),
+        *([] if stubs is None else [f"{stubs['path']} is {_STUBS[stubs['state']]}"]),
+    ]
+    ok = not problems and (stubs is None or stubs["state"] != "stale")
+    return CommandResult(data, "\n".join(lines), ok, problems=problems)
 
 
 def _toolchain() -> tuple[Toolchain | None, list[str]]:

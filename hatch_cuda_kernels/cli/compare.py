@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_note
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text, paint_matches, printable, text_table, wrap
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from hatch_cuda_kernels.cli.parser import CommandParser
+    from hatch_cuda_kernels.cli.parser import Arguments, CommandParser
     from hatch_cuda_kernels.report import Change, Comparison, PackageFacts
 
 #: Headings of a changelog.
@@ -37,7 +35,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.flag("--markdown", "print a section for a changelog")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print every change and the verdict. The status is 1 if the verdict is greater than the expected one."""
     if args.json and args.markdown:
         raise InputError("--json and --markdown are two ways to print the same; choose one")
@@ -51,18 +49,14 @@ def run(args: argparse.Namespace) -> int:
     old, new = sides
     comparison = compare(old, new)
     beyond = comparison.beyond(args.expect) if args.expect else ()
-    if _numbers(old) > _numbers(new) and not is_quiet(args):
-        show_note(f"note: {old.label} is the newer one by its version; the older release comes first")
-    if args.json:
-        print_json(_data(old, new, comparison, args.expect))
-    elif args.markdown:
-        print("\n".join(_markdown(comparison)))
-    else:
-        _print(comparison, f"{_label(old)} -> {_label(new)}")
+    notes, problems = [], []
+    if _numbers(old) > _numbers(new):
+        notes.append(f"note: {old.label} is the newer one by its version; the older release comes first")
     if beyond:
         names = "; ".join(f"{change.rule.title}: {change.where}" for change in beyond)
-        show_note(f"expected {args.expect} at most, and the verdict is {comparison.verdict}: {names}")
-    return 1 if beyond else 0
+        problems.append(f"expected {args.expect} at most, and the verdict is {comparison.verdict}: {names}")
+    lines = _markdown(comparison) if args.markdown else _lines(comparison, f"{_label(old)} -> {_label(new)}")
+    return CommandResult(_data(old, new, comparison, args.expect), "\n".join(lines), not beyond, notes, problems)
 
 
 def _label(side: PackageFacts) -> str:
@@ -84,18 +78,18 @@ def _data(old: PackageFacts, new: PackageFacts, comparison: Comparison, expect: 
     return {**sides, "verdict": comparison.verdict, "expect": expect, "ok": ok, "changes": changes}
 
 
-def _print(comparison: Comparison, what: str) -> None:
-    """Print a table of the changes, the reasons below it, and the verdict."""
+def _lines(comparison: Comparison, what: str) -> Iterator[str]:
+    """Yield a table of the changes, the reasons below it, and the verdict."""
     rows = [(one.rule.severity, one.rule.title, one.where, *one.values()) for one in comparison.changes]
     if rows:
         table = text_table(("severity", "change", "where", "before", "now"), rows)
-        print(paint_matches(table, "^major .*", "red", sys.stdout))
+        yield paint_matches(table, "^major .*", "red", sys.stdout)
         reasons = {one.rule.title: one.rule.why for one in comparison.changes if one.rule.severity != "patch"}
-        print(wrap("\n".join(["", *(f"{title}: {why}" for title, why in reasons.items())]), 2))
-        print()
+        yield wrap("\n".join(["", *(f"{title}: {why}" for title, why in reasons.items())]), 2)
+        yield ""
     counts = [sum(one.rule.severity == severity for one in comparison.changes) for severity in _HEADINGS]
     listed = ", ".join(f"{count} {severity}" for count, severity in zip(counts, _HEADINGS, strict=True) if count)
-    print(wrap(f"{what}: {comparison.verdict} ({listed})" if listed else f"{what}: nothing changed", 2))
+    yield wrap(f"{what}: {comparison.verdict} ({listed})" if listed else f"{what}: nothing changed", 2)
 
 
 def _markdown(comparison: Comparison) -> Iterator[str]:

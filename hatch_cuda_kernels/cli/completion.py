@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    import argparse
+from hatch_cuda_kernels.cli.messages import CommandResult
 
-    from hatch_cuda_kernels.cli.parser import CommandParser
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from hatch_cuda_kernels.cli.parser import Arguments, CommandParser
 
 #: Names of arguments that are files.
 _FILES: Final = ("BUNDLE", "DIR", "FILE", "MANIFEST", "OLD", "PACKAGE")
@@ -23,7 +25,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print the script."""
     import shtab  # one command needs it
 
@@ -31,11 +33,10 @@ def run(args: argparse.Namespace) -> int:
 
     parser = make_parser()
     _complete_files(parser, shtab.FILE)
-    print(shtab.complete(parser, shell=args.shell))
-    return 0
+    return CommandResult(None, shtab.complete(parser, shell=args.shell))
 
 
-def _complete_files(parser: argparse.ArgumentParser, file: Any) -> None:
+def _complete_files(parser: ArgumentParser, file: Any) -> None:
     """Complete files for arguments that are files, and commands in the first place."""
     for action in parser._actions:  # noqa: SLF001 - shtab itself reads a parser so
         if action.metavar is not None and str(action.metavar).startswith(_FILES):

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import CommandParser, add_package
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
 from hatch_cuda_kernels.errors import Problem
 from hatch_cuda_kernels.terminal import text_table, wrap
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Iterator
 
     from hatch_cuda_kernels.doctor import Finding, Verdict
 
@@ -34,27 +34,23 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print the report. The status is 1 if a task of ``--for`` does not work; without any, if something is broken."""
     from hatch_cuda_kernels.doctor import examine, judge, set_variables  # no other command needs it
 
     findings, variables = examine(), set_variables()
     verdicts = judge(findings)
     images = _images(args.package, findings) if args.package is not None else None
-    if args.json:
-        data: dict[str, Any] = {name: finding.to_json() for name, finding in findings.items()}
-        data["environment"] = variables
-        data["verdicts"] = {name: verdict.to_json() for name, verdict in verdicts.items()}
-        if images is not None:
-            found = {name: value for name, value in images.to_json().items() if name != "state"}
-            data["package"] = {"images": [], **found}
-        print_json(data)
-    else:
-        _show(findings, variables, verdicts)
-        if images is not None:
-            _show_images(args.package, images)
+    data: dict[str, Any] = {name: finding.to_json() for name, finding in findings.items()}
+    data["environment"] = variables
+    data["verdicts"] = {name: verdict.to_json() for name, verdict in verdicts.items()}
+    lines = [*_lines(findings, variables, verdicts)]
+    if images is not None:
+        found = {name: value for name, value in images.to_json().items() if name != "state"}
+        data["package"] = {"images": [], **found}
+        lines += _image_lines(args.package, images)
     served = images is None or (images.problem is None and all(image["origin"] for image in images.facts["images"]))
-    return 0 if served and _is_well(args.asked, findings, verdicts) else 1
+    return CommandResult(data, "\n".join(lines), served and _is_well(args.asked, findings, verdicts))
 
 
 def _is_well(asked: list[str], findings: dict[str, Finding], verdicts: dict[str, Verdict]) -> bool:
@@ -78,20 +74,19 @@ def _images(package: str, findings: dict[str, Finding]) -> Finding:
     return found._replace(problem=Problem("there is no device here to choose images for", fix))
 
 
-def _show(findings: dict[str, Finding], variables: dict[str, str], verdicts: dict[str, Verdict]) -> None:
+def _lines(findings: dict[str, Finding], variables: dict[str, str], verdicts: dict[str, Verdict]) -> Iterator[str]:
     rows = []
     for name, finding in findings.items():
         facts = ", ".join(filter(None, (_text(*fact) for fact in finding.facts.items())))
         rows.append((name, finding.state, facts if finding.problem is None else finding.problem.message))
-    print(text_table(("here", "state", ""), rows))
-    for name, value in variables.items():
-        print(f"{name}={value}")
-    print()
+    yield text_table(("here", "state", ""), rows)
+    yield from (f"{name}={value}" for name, value in variables.items())
+    yield ""
     lines = [(task, "yes" if verdict.works else "no", verdict.reason) for task, verdict in verdicts.items()]
-    print(text_table(("for", "works", ""), lines))
+    yield text_table(("for", "works", ""), lines)
     for fix in dict.fromkeys(verdict.fix for verdict in verdicts.values() if verdict.fix):
         tasks = ", ".join(task for task, verdict in verdicts.items() if verdict.fix == fix)
-        print(wrap(f"  to fix {tasks}: {fix}", 4))
+        yield wrap(f"  to fix {tasks}: {fix}", 4)
 
 
 def _text(name: str, value: Any) -> str:  # whatever JSON holds
@@ -108,15 +103,15 @@ def _text(name: str, value: Any) -> str:  # whatever JSON holds
     return f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
 
 
-def _show_images(package: str, images: Finding) -> None:
-    print(f"\n{package}:")
+def _image_lines(package: str, images: Finding) -> Iterator[str]:
+    yield f"\n{package}:"
     rows = [
         (image["module"], image["device"], image["origin"] or "none", image["arch"] or "", image["reason"])
         for image in images.facts.get("images", ())
     ]
     if rows:
-        print(text_table(("module", "device", "origin", "arch", ""), rows))
+        yield text_table(("module", "device", "origin", "arch", ""), rows)
     if images.problem is not None:
-        print(f"  {images.problem.message}")
+        yield f"  {images.problem.message}"
         if images.problem.fix:
-            print(wrap(f"  to fix: {images.problem.fix}", 4))
+            yield wrap(f"  to fix: {images.problem.fix}", 4)

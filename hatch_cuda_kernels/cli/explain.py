@@ -10,15 +10,11 @@ It answers for the device here or for a hypothetical one, and compiles nothing.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import CommandParser, add_package, arch_text, axis_value, cuda_version
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package, arch_text, axis_value, cuda_version
 from hatch_cuda_kernels.errors import DriverError, InputError
 from hatch_cuda_kernels.terminal import paint_matches, wrap
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -34,7 +30,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print every candidate with its reason. The status is 1 if none is accepted."""
     from hatch_cuda_kernels.load import store_of  # no other command needs it
     from hatch_cuda_kernels.store import open_package
@@ -53,8 +49,5 @@ def run(args: argparse.Namespace) -> int:
         except DriverError as error:
             problem = error.name if error.code < 0 else str(error)
             raise InputError(f"{problem}\n  to fix: name a device to explain for, such as --arch sm_90") from error
-    if args.json:
-        print_json(explanation.to_json())
-    else:
-        print(paint_matches(wrap(str(explanation), 8), r"^ -> .*(\n {8}.*)*", "bold", sys.stdout))
-    return 0 if explanation.chosen is not None else 1
+    text = paint_matches(wrap(str(explanation), 8), r"^ -> .*(\n {8}.*)*", "bold", sys.stdout)
+    return CommandResult(explanation.to_json(), text, explanation.chosen is not None)

@@ -12,13 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.terminal import wrap
 
 if TYPE_CHECKING:
-    import argparse
-
-    from hatch_cuda_kernels.cli.parser import CommandParser
+    from hatch_cuda_kernels.cli.parser import Arguments, CommandParser
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -29,23 +27,15 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Write what is missing and say what was written."""
     from hatch_cuda_kernels.plugin import find_package  # needs the build extra
     from hatch_cuda_kernels.scaffold import scaffold
 
     done = scaffold(Path.cwd(), args.name, find_package=find_package, hatch=args.backend is not None)
-    if args.json:
-        print_json({name: list(value) for name, value in done._asdict().items()})
-        return 0
-    for what, names in (("created", done.created), ("kept", done.kept)):
-        for name in names:
-            print(f"{what} {name}")
-    for change in done.changed:
-        print(f"added to {change}")
-    for note in done.notes:
-        print(wrap(f"note: {note}", 2))
-    for step in done.steps:
-        print(step if step.startswith(" ") else wrap(f"to do: {step}", 2))
-    print("\n  ".join(["next:", *done.next]) if done.next else "nothing to do: this project is set up")
-    return 0
+    lines = [f"{what} {name}" for what, names in (("created", done.created), ("kept", done.kept)) for name in names]
+    lines += [f"added to {change}" for change in done.changed]
+    lines += [wrap(f"note: {note}", 2) for note in done.notes]
+    lines += [step if step.startswith(" ") else wrap(f"to do: {step}", 2) for step in done.steps]
+    lines.append("\n  ".join(["next:", *done.next]) if done.next else "nothing to do: this project is set up")
+    return CommandResult({name: list(value) for name, value in done._asdict().items()}, "\n".join(lines))

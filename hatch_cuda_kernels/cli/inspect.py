@@ -6,21 +6,21 @@ hatch-cuda-kernels inspect mylib --extract images
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import CommandParser, add_package
+from hatch_cuda_kernels import report, store
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
 from hatch_cuda_kernels.compiler import FINISHER_NAMES
+from hatch_cuda_kernels.compiler.toolchain import PackageRecord
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
-from hatch_cuda_kernels.includes import PackageRecord
 from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.signature import parameters_of
 from hatch_cuda_kernels.terminal import count_text, text_table, wrap
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Iterator
 
 
 _TOOLS: Final = {str(part): tool for part, tool in FINISHER_NAMES.items()} | {DEVICE_RUNTIME: DEVICE_RUNTIME}
@@ -33,19 +33,13 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print every module with its kernels and images."""
-    from hatch_cuda_kernels.report import add_packed, file_sizes, total_size  # others do not need it
-    from hatch_cuda_kernels.store import extract_images, list_contents, open_package
-
-    with open_package(args.package) as reader:
-        data = list_contents(reader)
-        files = file_sizes(args.package, reader.folder)
-        add_packed(data, files)
-        written = [] if args.extract is None else extract_images(reader, args.extract)
-    if args.json:
-        print_json(data)
-        return 0
+    with store.open_package(args.package) as reader:
+        data = store.list_contents(reader)
+        files = report.file_sizes(args.package, reader.folder)
+        report.add_packed(data, files)
+        written = [] if args.extract is None else store.extract_images(reader, args.extract)
     rows = [
         (
             name,
@@ -60,13 +54,14 @@ def run(args: argparse.Namespace) -> int:
         for image in module["images"]
     ]
     headings = ("module", "arch", "kind", "bytes", "packed", "registers", "spills", "sha256")
-    print(text_table(headings, rows, right=headings[3:7]))
-    print(wrap(_totals(data, args.package, total_size(args.package, files)), 2))
-    for name, module in data["modules"].items():
-        print(wrap("\n".join(["", *_module_lines(name, module)]), 6))
+    lines = [
+        text_table(headings, rows, right=headings[3:7]),
+        wrap(_totals(data, args.package, report.total_size(args.package, files)), 2),
+        *(wrap("\n".join(["", *_module_lines(name, module)]), 6) for name, module in data["modules"].items()),
+    ]
     if args.extract is not None:
-        print(f"\n{count_text(len(written), 'image')} written to {args.extract}")
-    return 0
+        lines.append(f"\n{count_text(len(written), 'image')} written to {args.extract}")
+    return CommandResult(data, "\n".join(lines))
 
 
 def _module_lines(name: str, module: dict[str, Any]) -> Iterator[str]:

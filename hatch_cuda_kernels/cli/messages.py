@@ -8,28 +8,29 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.terminal import is_terminal, paint, printable, wrap
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "add_json",
-    "is_quiet",
-    "print_json",
-    "quiet_output",
-    "show_error",
-    "show_hint",
-    "show_note",
-    "show_warning",
-    "unified_diff",
-    "utc_text",
-]
+
+class CommandResult(NamedTuple):
+    """What a command answers; one place shows it."""
+
+    data: Any
+    """What ``--json`` prints."""
+    text: str = ""
+    """What people read; ``--quiet`` leaves it out, and the notes."""
+    ok: bool = True
+    """Whether the exit status is 0, else 1."""
+    notes: Sequence[str] = ()
+    """Lines for people beside the text, on standard error."""
+    problems: Sequence[str] = ()
+    """Errors below all that; these are shown with ``--json``, too."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -47,24 +48,9 @@ def utc_text(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def show_note(line: str) -> None:
-    """Print a line on standard error, beside what standard output is for."""
-    print(wrap(printable(line), _INDENT, sys.stderr), file=sys.stderr)
-
-
 def is_quiet(args: argparse.Namespace) -> bool:
     """Return whether only errors are to be printed."""
     return getattr(args, "quiet", False)
-
-
-@contextmanager
-def quiet_output(args: argparse.Namespace) -> Iterator[None]:
-    """With ``--quiet``, let a command print nothing on standard output but the JSON of ``--json``."""
-    if not is_quiet(args) or getattr(args, "json", False):
-        yield
-        return
-    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-        yield
 
 
 def unified_diff(name: str, before: str, after: str) -> str:
@@ -86,6 +72,11 @@ _HINT: Final = ("hint:", "bold")
 _INDENT: Final = 2
 #: What is underlined: the name, architecture, path or quoted text at the column.
 _WORD: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,:\[\]{}]+")
+
+
+def show_note(line: str) -> None:
+    """Print a line on standard error, beside what standard output is for; several lines as they are."""
+    print(printable(line, lines=True) if "\n" in line else _with_hint(printable(line)), file=sys.stderr)
 
 
 def show_error(text: str, *, root: Path | None = None, verbose: bool = False) -> None:

@@ -13,13 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from hatch_cuda_kernels.arch import ComputeCapability, parse_version
-from hatch_cuda_kernels.cli.messages import print_json, show_error, show_hint
+from hatch_cuda_kernels import manifest
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch, parse_version
+from hatch_cuda_kernels.cli.messages import CommandResult, print_json, show_error, show_hint
 from hatch_cuda_kernels.compiler.toolchain import documentation
 from hatch_cuda_kernels.environment import parse_size
 
+#: What the user gave a command.
+Arguments = argparse.Namespace
 
-def add_command(commands: Any, name: str, text: str | None, run: Callable[..., int] | None) -> CommandParser:
+
+def add_command(commands: Any, name: str, text: str | None, run: Callable[..., CommandResult] | None) -> CommandParser:
     """Add a command that runs a function. The text is its help; the list of commands shows the first line."""
     summary = (text or "").partition("\n")[0].rstrip(".")
     parser: CommandParser = commands.add_parser(name, help=summary[:1].lower() + summary[1:], text=text)
@@ -39,11 +43,9 @@ def add_manifest(parser: CommandParser) -> None:
     parser.option("manifest", "MANIFEST", text, nargs="?")
 
 
-def manifest_path(args: argparse.Namespace) -> Path:
+def manifest_path(args: Arguments) -> Path:
     """Return the manifest that the user named, or that is found from here. Raises InputError if there is none."""
-    from hatch_cuda_kernels.manifest import find_manifest  # some commands need none
-
-    args.manifest = find_manifest(Path()) if args.manifest is None else Path(args.manifest)
+    args.manifest = manifest.find_manifest(Path()) if args.manifest is None else Path(args.manifest)
     return Path(args.manifest)
 
 
@@ -79,8 +81,6 @@ def axis_value(text: str) -> tuple[str, str]:
 
 def device(text: str) -> ComputeCapability:
     """Return the compute capability ``9.0``, which ``sm_90`` names too. Raises ArgumentTypeError for anything else."""
-    from hatch_cuda_kernels.arch import ComputeCapability, SmArch  # some commands need neither
-
     try:
         return SmArch.parse(text).capability if text.startswith("sm_") else ComputeCapability.parse(text)
     except ValueError as error:

@@ -9,18 +9,17 @@ The guards, printed as a patch, let NVRTC compile the sources as nvcc does.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff
-from hatch_cuda_kernels.cli.parser import CommandParser, arch_text
+from hatch_cuda_kernels.arch import SmArch
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, arch_text
 from hatch_cuda_kernels.errors import InputError
+from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
-    import argparse
-
     from hatch_cuda_kernels.port import Ported
 
 
@@ -40,10 +39,8 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print the patch. The status is 1 if NVRTC still refuses a source."""
-    from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.options import CppStd, NvrtcOptions
     from hatch_cuda_kernels.port import port  # loads NVRTC
 
     if args.manifest is not None and args.manifest.exists():
@@ -69,15 +66,15 @@ def run(args: argparse.Namespace) -> int:
     if args.apply:
         for path, text in ported.after.items():
             Path(path).write_bytes(text.encode())
-    if args.json:
-        print_json(_data(ported, patch, applied=args.apply))
-    else:
-        _show(ported, "" if args.output is not None else patch, args)
-    return 1 if ported.remaining else 0
+    done, guards = "changed" if args.apply else "to change", count_text(len(ported.guards), "guard")
+    notes = [*_notes(ported), f"{count_text(len(ported.after), 'file')} {done}, {guards}"]
+    notes += [ported.manifest.removesuffix("\n")] if args.manifest is None else []
+    # Only the patch is on standard output, so that it can be piped.
+    text = "" if args.output is not None else patch
+    return CommandResult(_data(ported, patch, applied=args.apply), text, not ported.remaining, notes)
 
 
-def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
-    """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
+def _notes(ported: Ported) -> list[str]:
     lines = [f"guarded: {guard}" for guard in ported.guards]
     lines += [f"note: {note}" for note in ported.notes]
     for template in ported.templates:
@@ -87,14 +84,7 @@ def _show(ported: Ported, patch: str, args: argparse.Namespace) -> None:
         template_arguments = "" if launch.template is None else f"<{', '.join(launch.template)}>"
         configuration, arguments = ", ".join(launch.configuration or ()), ", ".join(launch.arguments)
         lines.append(f"{launch.path}:{launch.line}: {launch.kernel}{template_arguments}[{configuration}]({arguments})")
-    lines += [f"NVRTC still refuses: {error}" for error in ported.remaining]
-    for line in lines:
-        show_note(line)
-    print(patch, end="")
-    done = "changed" if args.apply else "to change"
-    print(f"{count_text(len(ported.after), 'file')} {done}, {count_text(len(ported.guards), 'guard')}", file=sys.stderr)
-    if args.manifest is None:
-        print(ported.manifest, file=sys.stderr, end="")
+    return [*lines, *(f"NVRTC still refuses: {error}" for error in ported.remaining)]
 
 
 def _data(ported: Ported, patch: str, *, applied: bool) -> dict[str, Any]:

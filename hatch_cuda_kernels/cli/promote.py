@@ -6,19 +6,19 @@ hatch-cuda-kernels promote --package mylib --apply
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json, show_note, unified_diff, utc_text
-from hatch_cuda_kernels.cli.parser import CommandParser, add_manifest, add_package, manifest_path
+from hatch_cuda_kernels import cache, store
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff, utc_text
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Iterator, Sequence
 
     from hatch_cuda_kernels.promote import Miss, Promotion
 
@@ -32,34 +32,28 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print the patch. The status is 1 if a recorded compile cannot be added to the manifest."""
-    from hatch_cuda_kernels.cache import open_cache  # no other command needs it
-    from hatch_cuda_kernels.promote import find_misses
-    from hatch_cuda_kernels.store import open_package
+    from hatch_cuda_kernels.promote import find_misses  # no other command needs it
 
-    cache = open_cache()
-    with open_package(args.package) as reader:
-        misses = find_misses(reader, cache)
+    disk = cache.open_cache()
+    with store.open_package(args.package) as reader:
+        misses = find_misses(reader, disk)
     promotion = _promotion(args, misses)
     if args.bundle is not None:
-        from hatch_cuda_kernels.cache import export_bundle  # zipfile takes a while
-
-        export_bundle(cache, args.bundle, keys={miss.key for miss in misses})
+        cache.export_bundle(disk, args.bundle, keys={miss.key for miss in misses})
     diff = ""
     if promotion is not None:
         name = manifest_path(args).as_posix().lstrip("/")
         diff = unified_diff(name, promotion.before, promotion.after)
         if args.apply:
             manifest_path(args).write_bytes(promotion.after.encode())
-    if args.json:
-        print_json(_data(args, misses, promotion, diff))
-    else:
-        _show(args, misses, promotion, diff)
-    return 1 if promotion is not None and promotion.refused else 0
+    ok = promotion is None or not promotion.refused
+    # Only the patch is on standard output, so that it can be piped.
+    return CommandResult(_data(args, misses, promotion, diff), diff, ok, [*_notes(args, misses, promotion)])
 
 
-def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | None:
+def _promotion(args: Arguments, misses: Sequence[Miss]) -> Promotion | None:
     """Return the changes to the manifest; None if only a bundle was requested and there is no manifest here."""
     if args.bundle is not None and not args.apply and args.manifest is None:
         with suppress(InputError):
@@ -71,27 +65,24 @@ def _promotion(args: argparse.Namespace, misses: Sequence[Miss]) -> Promotion | 
     return promote(manifest_path(args), [miss.wanted for miss in misses])
 
 
-def _show(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> None:
-    """Print the patch on standard output, so that it can be piped, and the rest on standard error."""
+def _notes(args: Arguments, misses: Sequence[Miss], promotion: Promotion | None) -> Iterator[str]:
     for miss in misses:
         values = values_text(dict(miss.wanted.axes))
         reason = "not prebuilt for it" if miss.listed else f"{values} not listed" if values else "not listed"
-        show_note(f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}")
+        yield f"{miss.module}: {miss.kernel} on {miss.arch}: {reason}, compiled {miss.created}"
     if not misses:
-        show_note(f"nothing to add: no other kernel of {args.package} was compiled on this machine")
+        yield f"nothing to add: no other kernel of {args.package} was compiled on this machine"
     if promotion is not None:
-        for problem in promotion.refused:
-            show_note(f"not promoted: {problem}")
+        yield from (f"not promoted: {problem}" for problem in promotion.refused)
         if misses and not promotion.changes and not promotion.refused:
-            show_note(f"{manifest_path(args)} already lists all of it; build the package again")
-        print(diff, end="")
+            yield f"{manifest_path(args)} already lists all of it; build the package again"
         if args.apply and promotion.changes:
-            show_note(f"written to {manifest_path(args)}")
+            yield f"written to {manifest_path(args)}"
     if args.bundle is not None:
-        show_note(f"wrote {count_text(len(misses), 'image')} to {args.bundle}")
+        yield f"wrote {count_text(len(misses), 'image')} to {args.bundle}"
 
 
-def _data(args: argparse.Namespace, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> dict[str, Any]:
+def _data(args: Arguments, misses: Sequence[Miss], promotion: Promotion | None, diff: str) -> dict[str, Any]:
     return {
         "misses": [_miss_data(miss) for miss in misses],
         "changes": list(promotion.changes) if promotion is not None else [],

@@ -11,14 +11,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json
-from hatch_cuda_kernels.cli.parser import CommandParser, add_package
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
-    import argparse
-
     from hatch_cuda_kernels.report import PackageFacts, Report, Timings
 
 
@@ -32,7 +30,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Write the page, and with ``--json`` print its data; then the page is written only with ``--output``."""
     from hatch_cuda_kernels.report import (
         Report,  # one command needs it
@@ -46,11 +44,8 @@ def run(args: argparse.Namespace) -> int:
     report = Report(_open(args.package, timings), old)
     if args.output is not None or not args.json:
         _write(report, args.output or Path("report.html"))
-    if args.json:
-        print_json(report.to_json())
-    else:
-        print(f"written to {args.output or 'report.html'}{_verdict(report)}")
-    return 1 if args.fail_on_regression and report.comparison is not None and report.comparison.regressions else 0
+    worse = args.fail_on_regression and report.comparison is not None and report.comparison.regressions
+    return CommandResult(report.to_json(), f"written to {args.output or 'report.html'}{_verdict(report)}", not worse)
 
 
 def _open(package: str, timings: Timings | None = None) -> PackageFacts:

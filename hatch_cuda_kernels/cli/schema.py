@@ -7,14 +7,14 @@ Editors use it to check and complete a manifest.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import add_json, print_json
+from hatch_cuda_kernels import manifest
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 
 if TYPE_CHECKING:
-    import argparse
-
-    from hatch_cuda_kernels.cli.parser import CommandParser
+    from hatch_cuda_kernels.cli.parser import Arguments, CommandParser
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -22,9 +22,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:  # noqa: ARG001 - a schema is JSON either way
-    """Print the schema."""
-    from hatch_cuda_kernels.manifest import manifest_schema  # needs the build side
-
-    print_json(manifest_schema())
-    return 0
+def run(_: Arguments) -> CommandResult:
+    """Return the schema."""
+    schema = manifest.manifest_schema()
+    return CommandResult(schema, json.dumps(schema, indent=2))

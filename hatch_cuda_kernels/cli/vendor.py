@@ -12,16 +12,10 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from hatch_cuda_kernels.cli.messages import add_json, is_quiet, print_json, show_hint, show_note, show_warning
-from hatch_cuda_kernels.cli.parser import manifest_path
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, manifest_path
 from hatch_cuda_kernels.errors import InputError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from hatch_cuda_kernels.cli.parser import CommandParser
 
 _FILES = {"python": "_kernels_loader.py", "c++": "hatch_cuda_kernels.hpp"}
 
@@ -35,7 +29,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Write the file, or say whether one is old. The status is 1 if it is."""
     from hatch_cuda_kernels import __version__
     from hatch_cuda_kernels.vendor import header_text, loader_text, why_old  # reads this package's modules
@@ -48,15 +42,11 @@ def run(args: argparse.Namespace) -> int:
         reason = why_old(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
-    if args.json:
-        print_json({"file": str(file), "old": reason})
-    elif reason is not None:
-        print(f"{file}: {reason}")
-        language = " --language c++" if file.suffix not in {".py", ""} else ""
-        show_hint(f"hatch-cuda-kernels vendor{language} --out {file}")
-    elif not is_quiet(args):
-        show_note(f"{file} is the loader of version {__version__}")
-    return 0 if reason is None else 1
+    if reason is None:
+        return CommandResult({"file": str(file), "old": None}, notes=[f"{file} is the loader of version {__version__}"])
+    language = " --language c++" if file.suffix not in {".py", ""} else ""
+    fix = f"  to fix: hatch-cuda-kernels vendor{language} --out {file}"
+    return CommandResult({"file": str(file), "old": reason}, f"{file}: {reason}", ok=False, notes=[fix])
 
 
 class Embed:
@@ -85,7 +75,7 @@ class Embed:
         add_json(parser)
 
     @staticmethod
-    def run(args: argparse.Namespace) -> int:
+    def run(args: Arguments) -> CommandResult:
         """Write the file."""
         from hatch_cuda_kernels.store import open_package
         from hatch_cuda_kernels.vendor import check_symbol, cpp_text, embedded_files, object_file, table_of
@@ -107,14 +97,11 @@ class Embed:
                 args.depfile.write_text(f"{_in_make(args.out)}: {' '.join(map(_in_make, made_of))}\n", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{error.filename}: {error.strerror}") from error
-        if args.json:
-            print_json({"file": str(args.out), "name": name, "bytes": len(table)})
-        elif not is_quiet(args):
-            show_note(f"{args.out}: {len(table):,} bytes; in C++, HATCH_CUDA_KERNELS_EMBEDDED({name}) declares them")
-        return 0
+        note = f"{args.out}: {len(table):,} bytes; in C++, HATCH_CUDA_KERNELS_EMBEDDED({name}) declares them"
+        return CommandResult({"file": str(args.out), "name": name, "bytes": len(table)}, notes=[note])
 
 
-def _built(args: argparse.Namespace, out: Path) -> tuple[str, list[str]]:
+def _built(args: Arguments, out: Path) -> tuple[str, list[str]]:
     """Build a manifest's store into a folder; return that, and the files that it was built from."""
     from hatch_cuda_kernels.build import build_store  # loads NVRTC
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml

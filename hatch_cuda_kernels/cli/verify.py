@@ -19,16 +19,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, release_of, version_text
-from hatch_cuda_kernels.cli.messages import add_json, print_json, unified_diff
-from hatch_cuda_kernels.cli.parser import CommandParser, add_package, byte_count, cuda_version, device, manifest_path
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff
+from hatch_cuda_kernels.cli.parser import (
+    Arguments,
+    CommandParser,
+    add_package,
+    byte_count,
+    cuda_version,
+    device,
+    manifest_path,
+)
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, Problem, StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import listed_module, normalize_name, values_text
 from hatch_cuda_kernels.terminal import count_text, list_text, paint_matches, printable, text_table, wrap
 
 if TYPE_CHECKING:
-    import argparse
-
     from hatch_cuda_kernels.image import Candidate
     from hatch_cuda_kernels.promote import Wanted
     from hatch_cuda_kernels.runtime.ladder import Request, TracedRequest
@@ -57,7 +63,7 @@ def add_arguments(parser: CommandParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> CommandResult:
     """Print every check with its problems. The status is 1 if there are any."""
     from hatch_cuda_kernels.store import open_package
     from hatch_cuda_kernels.verify import Demands, verify_store  # one command needs it
@@ -77,16 +83,14 @@ def run(args: argparse.Namespace) -> int:
         proof = _prove(args, reader)
     if proof is not None:
         verification.results["requests"] = proof.outcome
-    if args.json:
-        checks = [{"check": name, **outcome.to_json()} for name, outcome in verification.results.items()]
-        data = {"package": args.package, "ok": verification.ok, "checks": checks}
-        print_json(data | (proof.to_json() if proof is not None else {}))
-    else:
-        text = wrap("\n".join(_lines(verification, args.package)), 24)
-        print(paint_matches(text, "^failed|^.*: failed, .*", "red", sys.stdout))
-        if proof is not None:
-            print("\n".join(proof.lines()))
-    return 0 if verification.ok else 1
+    checks = [{"check": name, **outcome.to_json()} for name, outcome in verification.results.items()]
+    data = {"package": args.package, "ok": verification.ok, "checks": checks}
+    text = wrap("\n".join(_lines(verification, args.package)), 24)
+    lines = [paint_matches(text, "^failed|^.*: failed, .*", "red", sys.stdout)]
+    if proof is not None:
+        data |= proof.to_json()
+        lines += proof.lines()
+    return CommandResult(data, "\n".join(lines), verification.ok)
 
 
 def _lines(verification: Verification, package: str) -> Iterator[str]:
@@ -206,7 +210,7 @@ def _named(one: TracedRequest) -> dict[str, Any]:
     return {"kernel": one.kernel, "module": listed_module(one.module), **axes, "policy": one.policy}
 
 
-def _prove(args: argparse.Namespace, reader: StoreReader) -> Proof | None:
+def _prove(args: Arguments, reader: StoreReader) -> Proof | None:
     """Return the proof that the command asks for, if it does. Raises InputError for a trace that proves nothing."""
     if args.requests is None:
         if args.gpus:
@@ -306,7 +310,7 @@ def _mend(request: Request, gpu: Gpu) -> tuple[str, Wanted | None]:
     return ", and ".join(fixes), Wanted(listed_module(index.module), arch, request.instance, *family) if lists else None
 
 
-def _patch(args: argparse.Namespace, wanted: Sequence[Wanted]) -> tuple[str, tuple[str, ...]]:
+def _patch(args: Arguments, wanted: Sequence[Wanted]) -> tuple[str, tuple[str, ...]]:
     """Return the patch that has the manifest list what is wanted, and notes on what it lacks."""
     try:
         path = manifest_path(args)

@@ -40,7 +40,7 @@ from hatch_cuda_kernels.compiler.toolchain import load_nvjitlink, load_toolchain
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, LibraryKind
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.forks import spawn_if_forked
-from hatch_cuda_kernels.names import base_name, found_names, normalize_name
+from hatch_cuda_kernels.names import found_names, normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions, assembler_flags
 from hatch_cuda_kernels.terminal import list_text
 from hatch_cuda_kernels.threads import interruptible
@@ -63,7 +63,6 @@ _MESSAGE: Final = "the sources cannot be linked"
 _UNDEFINED: Final = re.compile(
     r"(?:Undefined reference to|Unresolved extern (?:function|variable)|Cannot take address of function) '([^'\n]+)'"
 )
-_COPIES: Final = "{} have it, each its own copy (static, or const): declare it extern in all sources but one"
 _REPEATED: Final = re.compile(r"Linking globals named '([^'\n]+)': symbol multiply defined")
 _BAD_INPUT: Final = re.compile(r"bad input: ?(does not match type NVJITLINK_INPUT_[A-Z]+)?([^\n]*)")
 _OLDER_ARCH: Final = re.compile(r"(\d+) in LTOIR arch newer than target arch")
@@ -224,7 +223,6 @@ def finish(job: FinishJob) -> Compiled:
     lost += [f"&{symbol.name}" for symbol in variables if symbol.lowered not in held.variables]
     if lost:
         raise CompileError(job.module, str(job.arch), f"not in the image: {', '.join(lost)}", bad_names=lost)
-    _check_copies(job, held.local)
     own = {symbol.lowered for symbol in kernels}  # libraries have kernels, too
     return Compiled(
         images={kind: images[kind] for kind in job.kinds},
@@ -236,22 +234,6 @@ def finish(job: FinishJob) -> Compiled:
         log="\n".join(filter(None, dict.fromkeys([*(given.log for given in job.inputs), made.log.strip()]))),
         seconds=time.perf_counter() - start,
     )
-
-
-def _check_copies(job: FinishJob, local: Collection[str]) -> None:
-    """Raise CompileError for a listed variable of which several sources have a copy, each its own: it is ``local``."""
-    copies = {
-        f"&{symbol.name}": [
-            front.source_path for front in job.fronts if front.program.declared.defines(base_name(symbol.name))
-        ]
-        for given in job.inputs
-        for symbol in given.globals
-        if symbol.lowered in local
-    }
-    faults = {name: _COPIES.format(" and ".join(paths)) for name, paths in copies.items() if len(paths) > 1}
-    if faults:
-        message = "several sources have a variable of one name"
-        raise CompileError(job.module, str(job.arch), message, bad_names=tuple(faults), faults=tuple(faults.values()))
 
 
 def finish_lto(job: CompileJob, ltoir: bytes, keep: list[str], log: str) -> tuple[dict[Kind, bytes], Ptx, str]:

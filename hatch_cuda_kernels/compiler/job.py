@@ -11,24 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from hatch_cuda_kernels import cpp  # few modules have several sources
 from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.execution_space import (
-    NOTHING_DECLARED,
-    Declared,
-    DeviceSource,
-    SourceChange,
-    SourceSet,
-    cut_sentence,
-    owner_of,
-)
+from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, Declared, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, lowered_variable
 from hatch_cuda_kernels.options import NvrtcOptions, asks_for_cut, canonical_options, override_options
+from hatch_cuda_kernels.terminal import count_text
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
@@ -40,6 +36,18 @@ if TYPE_CHECKING:
 #: NVRTC writes the program's base name into symbols of header-heavy sources, so one name serves all sources.
 _ANONYMOUS: Final = f"{VIRTUAL_ROOT}module.cu"
 _SHOWS_NAME: Final = re.compile(r"\b(?:__FILE__|assert)\b")
+#: Why something is cut, by the kind of change.
+_REASONS: Final = {
+    **dict.fromkeys(("body", "value", "definition", "instantiation", "variable"), "has no device mark"),
+    "include": "is a header of the host's",
+    "removed": "is the host's",
+}
+
+
+@lru_cache(maxsize=4096)
+def _text_digest(text: str) -> str:
+    """Return the sha256 of a text in hex; modules share most headers."""
+    return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +81,8 @@ class Program:
     def __post_init__(self) -> None:
         seen = {
             "program_name": self.name,
-            "source": sha256(self.source.encode()).hexdigest(),
-            "headers": sorted([name, sha256(text.encode()).hexdigest()] for name, text in self.headers),
+            "source": _text_digest(self.source),
+            "headers": sorted([name, _text_digest(text)] for name, text in self.headers),
             "pre_include": list(self.pre_include),
             **({"default_device": True} if self.default_device else {}),
         }
@@ -420,7 +428,7 @@ class Recipe:
         """Return the sentence that says where host code is cut without being asked; empty where none is."""
         if asks_for_cut(self.options) or not sources.changes:
             return ""
-        return f"module {listed_module(self.module)!r}: {cut_sentence(sources.changes, self.sources)}"
+        return f"module {listed_module(self.module)!r}: {_cut_sentence(sources.changes, self.sources)}"
 
     def units(self, sources: SourceSet) -> tuple[Unit, ...]:
         """Return what NVRTC is shown of each source, for any architecture, with the names that it is asked for.
@@ -492,3 +500,55 @@ class Recipe:
     def with_lto(self) -> Recipe:
         """Return the recipe of LTO-IR in place of machine code."""
         return replace(self, options=override_options(self.options, lto=True))
+
+
+def _cut_sentence(changes: Sequence[SourceChange], sources: Sequence[str]) -> str:
+    """Return what is said of changes that nobody asked for, in ``sources`` and headers: one of them, and why."""
+    cut = [found for found in changes if found.kind in _REASONS]
+    places = dict.fromkeys(found.path for found in cut or changes)
+    named = [path for path in sources if path in places]
+    others = len(places) - len(named)
+    files = [*named, *([count_text(others, "header")] if others else [])]
+    first = min(cut or changes, key=lambda found: (found.kind != "body", found.path not in sources, found))
+    did = "host code cut" if cut else "text changed"
+    why = f"{first.name} ({first.path}:{first.line}) {_REASONS[first.kind]}" if cut else str(first)
+    return f"{did} in {' and '.join(files)}: {why}; host_code: keep turns this off"
+
+
+def owner_of(name: str, units: Sequence[DeviceSource], *, is_kernel: bool) -> int:
+    """Return which of a module's sources declares a kernel or a variable: its name expression is compiled there.
+
+    One that declares it itself comes before one whose header does; of several, the one that has most of the words of
+    the expression. A kernel that none declares goes where one with a similar name is.
+    """
+    if len(units) < 2:
+        return 0
+    declared = [_by_name(unit.cut.declared, is_kernel=is_kernel) for unit in units]
+    wanted = base_name(name).rpartition("::")[2]
+    every = {known for one in declared for known in one}
+    if is_kernel and wanted not in every:
+        import difflib  # only for the message
+
+        wanted = next(iter(difflib.get_close_matches(wanted, sorted(every), n=1)), wanted)
+    scores = [
+        (unit.program_name in one.get(wanted, ()), wanted in one) for unit, one in zip(units, declared, strict=True)
+    ]
+    best = max(scores)
+    if scores.count(best) == 1 or best == (False, False):
+        return scores.index(best)
+    words = _identifiers([name])
+    texts = ([unit.source, *(text for path, text in unit.headers if path.startswith(VIRTUAL_ROOT))] for unit in units)
+    counts = [len(words & _identifiers(one)) if score == best else -1 for one, score in zip(texts, scores, strict=True)]
+    return counts.index(max(counts))
+
+
+def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
+    """Return the files that declare a name without namespaces, by name."""
+    found: dict[str, set[str]] = {}
+    for one in declared.kernels if is_kernel else declared.variables:
+        found.setdefault(one.name.rpartition("::")[2], set()).add(one.file)
+    return found
+
+
+def _identifiers(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(filter(cpp.is_identifier, chain.from_iterable(map(cpp.lex, texts))))

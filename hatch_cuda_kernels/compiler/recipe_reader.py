@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
+from hatch_cuda_kernels.cpp import uncollected
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import SourceSet, cut_closure
@@ -136,7 +136,7 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
         _RecipeReading.of(recipe, project or Project(root), text=text, include=include, outer=outer),
         (*levels,),
     )
-    with _uncollected():
+    with uncollected():
         units = [unit for unit, _ in reading.units(_levels(levels), cuts)]
     if not clocks and (uses := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
         raise InputError("\n".join(uses))
@@ -170,18 +170,6 @@ def read_device_passes(
     read = reading.units(levels, before=before)
     stated = tuple(sorted((place.file, place.offset, level) for place, level in levels.items()))
     return reading.sources((closure for closure, _ in read), stated), [passed for _, passed in read]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let nobody look for garbage meanwhile: millions of tokens are made, and few are in circles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def further_levels(

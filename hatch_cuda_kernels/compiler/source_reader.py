@@ -137,6 +137,7 @@ class SourceReader:
         self._learned: set[str] = set()
         """What was read again after an error."""
         self._project: Project | None = None
+        self._as_read: dict[tuple[str, str], bool] = {}
 
     def read(self, recipe: Recipe) -> SourceSet:
         """Return the sources of a recipe, as ``read_recipe`` does. Raises InputError."""
@@ -244,7 +245,11 @@ class SourceReader:
 
     def _is_as_read(self, name: str, text: str) -> bool:
         """Return whether a header's text is long, and that of its file."""
-        return len(text) > _LONG and name.startswith(VIRTUAL_ROOT) and self._looked.text(name) == text
+        if len(text) <= _LONG or not name.startswith(VIRTUAL_ROOT):
+            return False
+        if (name, text) not in self._as_read:
+            self._as_read[name, text] = self._looked.text(name) == text
+        return self._as_read[name, text]
 
 
 def read_again(

@@ -1,17 +1,21 @@
 """C++ text as tokens, directives, macros and declarations, and the edits of it. Knows the language only."""
 
+import gc
+from contextlib import contextmanager
+
 from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hatch_cuda_kernels.cpp.conditions import *
     from hatch_cuda_kernels.cpp.declarations import *
     from hatch_cuda_kernels.cpp.edits import *
     from hatch_cuda_kernels.cpp.heads import *
     from hatch_cuda_kernels.cpp.lexer import *
     from hatch_cuda_kernels.cpp.macros import *
-    from hatch_cuda_kernels.cpp.parser import *
-    from hatch_cuda_kernels.cpp.spelling import *
+    from hatch_cuda_kernels.cpp.reading import *
     from hatch_cuda_kernels.cpp.stream import *
     from hatch_cuda_kernels.cpp.unit import *
 
@@ -23,14 +27,28 @@ __getattr__ = lazy(
         "declarations": "Declaration Declarator",
         "edits": "Edit Edited Editor outermost",
         "heads": "CLASS_KEYS",
-        "lexer": "Directive is_identifier is_literal lex lex_with_places SourceFile TextError Token UnbalancedError",
+        "lexer": (
+            "Directive find_closing is_identifier is_literal lex lex_with_places SourceFile spell split_at_commas "
+            "TextError Token UnbalancedError"
+        ),
         "macros": (
             "find_parenthesis Expander ExpansionError leading_to Macro MacroTable MacroToken parse_define "
-            "parse_defines parse_definition State texts_of UNKNOWN_VALUE"
+            "parse_defines parse_definition State texts_of unknown_macro"
         ),
-        "parser": "parse read_alone Reading",
-        "spelling": "find_closing spell split_at_commas",
+        "reading": "parse read_alone Reading",
         "stream": "closes_captures Cursor Stream StreamToken",
         "unit": "Branches Condition Inclusion InclusionError Run TranslationUnit",
     },
 )
+
+
+@contextmanager
+def uncollected() -> "Iterator[None]":
+    """Let nobody look for garbage meanwhile: millions of tokens are made, and few of them are in circles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

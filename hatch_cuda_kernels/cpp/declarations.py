@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier
-from hatch_cuda_kernels.cpp.spelling import split_at_commas
+from hatch_cuda_kernels.cpp.lexer import is_identifier, split_at_commas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,6 +70,49 @@ class Declaration:
     enumerators: tuple[str, ...] = ()
     _inner: tuple[str, ...] | None = None
     _words: frozenset[str] | None = None
+    _first: int = -1
+    """Of one that is not read before somebody asks for more than its name and its words: its first token's index."""
+    _body: tuple[int, int] | None = None
+    """Of such a function, the indices of its braces."""
+
+    @classmethod
+    def unread(
+        cls,
+        kind: Kind,
+        stream: Stream,
+        parent: Declaration | None,
+        name: str,
+        first: int,
+        body: tuple[int, int] | None = None,
+        words: frozenset[str] | None = None,
+    ) -> Declaration:
+        """Return a declaration whose tokens, from one on, are read when somebody asks for them."""
+        found = cls.__new__(cls)
+        found.kind, found.stream, found.parent, found.name = kind, stream, parent, name
+        found.qualifier = found.declarators = found.members = found.enumerators = ()
+        found._inner, found._body, found._first = None, body, first  # noqa: SLF001 - its own
+        if words is not None:
+            found._words = _shared(words)  # noqa: SLF001
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        """Read it, because somebody asks for what is known only then. Raises TextError."""
+        if name not in Declaration.__slots__:
+            raise AttributeError(name)
+        read = self.stream.read_at(self._first, self.parent)
+        for one in ("tokens", "top", "template", "is_specialization", "parameters", "body", "included", "_words"):
+            object.__setattr__(self, one, getattr(read, one))
+        return getattr(self, name)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it is a function with its body, or a scope."""
+        return self._body is not None or self.body is not None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it ends in a brace or a semicolon."""
+        return self._first >= 0 or self.tokens[-1].text in {";", "}"}
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -106,6 +148,8 @@ class Declaration:
     @property
     def body_texts(self) -> list[str]:
         """The tokens of its body as they are written; none without a body."""
+        if self._body is not None:
+            return self.stream.texts[self._body[0] : self._body[1] + 1]
         first, last = (self.tokens[at] for at in self.body or (0, 0))
         end = last.at + 1 if last.use is None else last.use.last
         return [] if self.body is None else self.stream.texts[first.at : end]

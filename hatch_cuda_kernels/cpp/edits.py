@@ -58,7 +58,7 @@ class Editor:
             else:
                 use, changes = self._uses.setdefault(first.at, (first.use, []))
                 begin = first.nth if not number else 0
-                end = last.nth + 1 if number == len(pieces) - 1 and last.use is use else len(use.tokens)
+                end = last.nth + 1 if number == len(pieces) - 1 and last.use is use else len(use.texts)
                 changes.append((begin, end, self.group, piece))
 
     def insert(self, before: StreamToken, edit: Edit) -> None:

@@ -7,8 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
-from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, is_number
-from hatch_cuda_kernels.cpp.spelling import find_closing
+from hatch_cuda_kernels.cpp.lexer import find_closing, is_identifier, is_literal, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +31,7 @@ CALLED: Final = frozenset(
 )
 _TYPES: Final = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "__underlying_type"})
 #: What is no type.
-_NO_TYPES: Final = (CALLED - _TYPES) | frozenset(
+NO_TYPES: Final = (CALLED - _TYPES) | frozenset(
     """
     inline static extern virtual constexpr consteval constinit friend explicit mutable thread_local typedef export
     __inline__ __inline __forceinline__ __noinline__ __host__ __device__ __global__ __managed__ __constant__ __shared__
@@ -175,7 +174,7 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
         is_only_name = len([at for at in head.top if first <= at < opening]) == 1
         if is_only_name and [token.text for token in head.tokens[close + 1 : close + 2]] == ["->"]:
             found.kind = "guide"  # S(int) -> S<int>;
-        elif not (needs_type and _NO_TYPES.issuperset(head.words(first, begin))):  # else it is an unknown macro
+        elif not (needs_type and NO_TYPES.issuperset(head.words(first, begin))):  # else it is an unknown macro
             found.kind = "function"
         return found
     found.declarators = _bindings(head, first) or declarators_of(head, first)

@@ -14,7 +14,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
 # Every repetition is possessive, so that reading takes a time linear in the text, whatever the text. Before Python
 # 3.11.5, such a repetition stands where its last alternative gave up; hence one that gives up at once.
@@ -105,7 +105,6 @@ def _directives(number: str = _NUMBER, string: str = _STRING) -> re.Pattern[str]
     return re.compile(rf"{between}(?:{directive}|\Z)", re.ASCII)
 
 
-_WORD: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _SPLICE: Final = re.compile(r"\\\r*+\n")
 #: A raw string, or what else a quote may stand in, in a text whose lines are not joined.
 _JOINT: Final = r"\\\r*+\n"
@@ -117,6 +116,8 @@ _RAW_OR_NOT: Final = re.compile(
     re.ASCII,
 )
 _DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}
+_PAIRS: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_OPERATORS: Final = frozenset(["+", "-", "*", "/", "%", "&", "|", "^", "&&", "||", "==", "!=", "<=", ">=", "?", ":"])
 _GROUP_BEGINS: Final = frozenset({"if", "ifdef", "ifndef"})
 _GROUP_GOES_ON: Final = frozenset({"elif", "elifdef", "elifndef", "else", "endif"})
 
@@ -248,7 +249,6 @@ class SourceFile:
         self.memory: Final[dict[Hashable, Any]] = {}
         """What readers of the text remember of it, each under a key of its own."""
         self._tokens: Final[dict[int, list[str]]] = {}
-        self._words: Final[dict[int, frozenset[str]]] = {}
         self._starts: Final = [start for start, _ in cuts]
         self._joints: Final = [start - gone for (start, _), gone in zip(cuts, self._removed, strict=False)]
 
@@ -351,12 +351,6 @@ class SourceFile:
             self._tokens[run] = lex(self.joined[start:end])
         return self._tokens[run]
 
-    def words(self, run: int) -> frozenset[str]:
-        """Return the words of a run, those in comments and literals among them."""
-        if run not in self._words:
-            self._words[run] = frozenset(map(intern, _WORD.findall(self.joined, *self._runs[run])))
-        return self._words[run]
-
     def starts(self, run: int) -> list[int]:
         """Return where each token of a run begins."""
         start, end = self._runs[run]
@@ -405,3 +399,63 @@ class TextError(Exception):
 
 class UnbalancedError(TextError):
     """A conditional group begins or ends without its counterpart."""
+
+
+def find_closing(tokens: Sequence[str], opening: int) -> int | None:
+    """Return where the bracket is that closes the one at ``opening``; None where none does.
+
+    An angle bracket is one where it is the first, or directly inside others; no statement ends inside these.
+    """
+    waiting: list[str] = []
+    for at in range(opening, len(tokens)):
+        text = tokens[at]
+        if waiting and text == waiting[-1]:
+            waiting.pop()
+            if not waiting:
+                return at
+        elif text in _PAIRS and (text != "<" or not waiting or waiting[-1] == ">"):
+            waiting.append(_PAIRS[text])
+        elif text in {")", "]", "}"} or (text == ";" and waiting[-1] == ">"):
+            break
+    return None
+
+
+def split_at_commas(tokens: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return what commas separate outside brackets of all kinds; nothing of no tokens."""
+    found: list[tuple[str, ...]] = []
+    first = at = 0
+    while at < len(tokens):
+        if tokens[at] in _PAIRS:
+            at = find_closing(tokens, at) or at
+        elif tokens[at] == ",":
+            found.append(tuple(tokens[first:at]))
+            first = at + 1
+        at += 1
+    return [*found, tuple(tokens[first:])] if tokens else []
+
+
+def spell(tokens: Sequence[str]) -> str:
+    """Return tokens with the blanks that people write: behind commas, between words and around operators."""
+    found = ""
+    for at, text in enumerate(tokens):
+        last, before = tokens[at - 1] if at else "", tokens[at - 2] if at > 1 else ""
+        is_type = last == ">" or _is_wordy(last) or (last in {"*", "&"} and (_is_wordy(before) or before in {"*", ">"}))
+        is_spaced = (
+            last == "," or (is_type and _is_wordy(text)) or any(_is_between(tokens, one) for one in (at - 1, at))
+        )
+        found += f" {text}" if is_spaced else text
+    return found
+
+
+def _is_wordy(text: str) -> bool:
+    return text[:1].isalnum() or text[:1] in {"_", "$"}
+
+
+def _is_between(tokens: Sequence[str], at: int) -> bool:
+    """Return whether a token is an operator with two operands; the ``*`` or ``&`` of a type is none."""
+    if not 0 < at < len(tokens) - 1 or tokens[at] not in _OPERATORS or tokens[at + 1] in {">", ",", ")"}:
+        return False
+    before, behind = tokens[at - 1], tokens[at + 1]
+    if tokens[at] in {"*", "&"}:
+        return before in {")", "}", "]"} or before[0].isdigit() or behind[0].isdigit() or behind == "("
+    return _is_wordy(before) or before in {")", "}", "]", ">"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, lex_with_places
@@ -51,9 +51,9 @@ def texts_of(tokens: Iterable[MacroToken]) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Macro:
-    """One definition of a macro."""
+    """One definition of a macro; there is one object for each."""
 
     name: str
     parameters: tuple[str, ...] | None
@@ -63,10 +63,12 @@ class Macro:
     file: str = ""
     """The file that defines it; empty for an option, and for what a compiler defines."""
     offset: int = 0
-    words: frozenset[str] = field(init=False, compare=False)
+    words: frozenset[str] = field(init=False)
     """The identifiers of its text."""
-    makes_names: bool = field(init=False, compare=False)
+    makes_names: bool = field(init=False)
     """Whether ``##`` may make names that it does not have."""
+    is_even: bool = field(init=False)
+    """Whether each brace of its text has its counterpart there."""
 
     def __post_init__(self) -> None:
         texts = [token.text for token in self.body]
@@ -77,14 +79,34 @@ class Macro:
         )
         object.__setattr__(self, "words", frozenset(filter(is_identifier, texts)))
         object.__setattr__(self, "makes_names", makes)
+        object.__setattr__(self, "is_even", closes_braces(texts))
 
-    def __hash__(self) -> int:
-        return hash((self.name, self.file, self.offset))
+    @property
+    def made_names(self) -> Iterator[tuple[str, str]]:
+        """How each name begins and ends that ``##`` makes; empty where that is an argument's."""
+        texts = [token.text for token in self.body]
+        for first in (at for at, text in enumerate(texts) if text == "##" != "".join(texts[at - 2 : at - 1])):
+            last = first
+            while texts[last : last + 1] == ["##"]:
+                last += 2
+            free = {*(self.parameters or ()), _VARIADIC}
+            begin, end = "".join(texts[max(first - 1, 0) : first]), "".join(texts[last - 1 : last])
+            yield "" if begin in free else begin, "" if end in free else end
 
     @property
     def is_known(self) -> bool:
         """Whether a compile does not decide what it stands for."""
         return self.body != (UNKNOWN_VALUE,)
+
+
+def closes_braces(texts: Iterable[str]) -> bool:
+    """Return whether each brace among some tokens has its counterpart there."""
+    depth = 0
+    for text in texts:
+        depth += (text == "{") - (text == "}")
+        if depth < 0:
+            return False
+    return not depth
 
 
 def parse_definition(directive: Directive, file: SourceFile) -> Macro | None:
@@ -102,7 +124,13 @@ def parse_defines(options: Iterable[tuple[str, str | None]]) -> dict[str, State]
     return {one.name: (one,) for name, value in options if (one := parse_define(name, value)) is not None}
 
 
-@lru_cache(maxsize=1 << 14)
+@cache
+def unknown_macro(name: str, parameters: tuple[str, ...] | None = None) -> Macro:
+    """Return a macro that is defined, with a value that nobody knows before the compile."""
+    return Macro(name, parameters, False, (UNKNOWN_VALUE,))
+
+
+@lru_cache(maxsize=1 << 15)
 def _parse(text: str, file: str, offset: int) -> Macro | None:
     tokens = lex_with_places(text)
     if not tokens or not is_identifier(tokens[0].text):
@@ -155,6 +183,47 @@ class MacroMark(NamedTuple):
     changes: int
 
 
+#: A time, and what a name means from then on.
+Change: TypeAlias = tuple[int, str, State]
+
+
+@dataclass(eq=False)
+class MacroChanges:
+    """What was looked up after a moment, and what changed until another one; most are never asked again."""
+
+    table: MacroTable
+    since: int
+    until: int
+    names: Sequence[str]
+    changes: Sequence[Change]
+
+    @cached_property
+    def asked(self) -> dict[str, State]:
+        """What each name that was looked up meant before."""
+        return {name: self.table.at(name, self.since) for name in self.names}
+
+    @cached_property
+    def left(self) -> dict[str, State]:
+        """What each name that was changed means behind it."""
+        return {name: found for _, name, found in self.changes}
+
+    @cached_property
+    def made(self) -> dict[Macro, None]:
+        """The definitions."""
+        return dict.fromkeys(one for _, _, found in self.changes for one in found if one and one.file)
+
+    @property
+    def changed(self) -> dict[str, State]:
+        """The macros that mean something else behind it than before, and what."""
+        before = {name: self.table.at(name, self.since) for name in sorted(self.left)}
+        return {name: self.left[name] for name, found in before.items() if found != self.left[name]}
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the definitions."""
+        return frozenset().union(*(one.words for one in self.made))
+
+
 class MacroTable:
     """Which definitions of each macro hold at a time, which grows with each directive that is read.
 
@@ -167,14 +236,18 @@ class MacroTable:
     ) -> None:
         self.time = 0
         self._predefined: Final = predefined or {}
+        self._first: Final[dict[str, State]] = {name: found for name, found in self._predefined.items() if found}
+        """What holds of names of which no directive says anything, as far as that was asked."""
         self._is_foreign: Final = is_foreign
-        self._history: Final[dict[str, list[tuple[int, tuple[Macro | None, ...]]]]] = {}
-        self._branches: Final[list[dict[str, tuple[Macro | None, ...]]]] = []
+        self._history: Final[dict[str, list[Change]]] = {}
+        self._now: Final[dict[str, State]] = {}
+        """What holds of each name that was changed or looked up."""
+        self._branches: Final[list[dict[str, State]]] = []
         self._names = -1, frozenset[str]()
         self._definitions: Final[dict[Macro, None]] = {}
-        self._asked: Final[list[tuple[str, int, State]]] = []
-        """Each name that was looked up, since when it means what it does, and that."""
-        self._changes: Final[list[tuple[int, str, State]]] = []
+        self._asked: Final[list[str]] = []
+        """Each name that was looked up."""
+        self._changes: Final[list[Change]] = []
 
     @property
     def names(self) -> frozenset[str]:
@@ -191,24 +264,26 @@ class MacroTable:
             found |= fresh
         return frozenset(found)
 
-    def _at_first(self, name: str) -> tuple[Macro | None, ...]:
-        found = self._predefined.get(name)
-        return found or (() if self._is_foreign(name) else (None,))
+    def _at_first(self, name: str) -> State:
+        found = self._first.get(name)
+        if found is None:
+            found = self._first[name] = () if self._is_foreign(name) else (None,)
+        return found
 
     def definitions(self) -> Iterator[Macro]:
         """Yield every definition that was read so far."""
         return iter(self._definitions)
 
-    def at(self, name: str, time: int) -> tuple[Macro | None, ...]:
+    def at(self, name: str, time: int) -> State:
         """Return the definitions that may hold at a time."""
-        for since, found in reversed(self._history.get(name, ())):
+        for since, _, found in reversed(self._history.get(name, ())):
             if since <= time:
                 return found
         return self._at_first(name)
 
-    def reached(self, words: Iterable[str], time: int) -> dict[str, tuple[Macro | None, ...]]:
+    def reached(self, words: Iterable[str], time: int) -> dict[str, State]:
         """Return the definitions that may hold at a time of words, and of all words that these lead to."""
-        found: dict[str, tuple[Macro | None, ...]] = {}
+        found: dict[str, State] = {}
         waiting = [*words]
         for name in waiting:
             if name not in found and name in self.names:
@@ -217,51 +292,50 @@ class MacroTable:
                     waiting += () if one is None else one.words
         return found
 
-    def changed(self, since: int, until: int) -> dict[str, tuple[Macro | None, ...]]:
-        """Return the macros that mean something else after a time than before, and what."""
-        found = {name for name, history in self._history.items() if any(since < one <= until for one, _ in history)}
-        return {name: self.at(name, until) for name in sorted(found) if self.at(name, until) != self.at(name, since)}
-
-    def now(self, name: str) -> tuple[Macro | None, ...]:
+    def now(self, name: str) -> State:
         """Return the definitions that may hold now."""
-        history = self._history.get(name)
-        since, found = history[-1] if history else (0, self._at_first(name))
-        self._asked.append((name, since, found))
+        self._asked.append(name)
+        found = self._now.get(name)
+        if found is None:
+            found = self._now[name] = self._at_first(name)
         return found
 
     def mark(self) -> MacroMark:
         """Return what ``since`` takes."""
         return MacroMark(self.time, len(self._asked), len(self._changes))
 
-    def since(self, mark: MacroMark) -> tuple[dict[str, State], list[tuple[int, str, State]]]:
-        """Return what was looked up since a moment of what held before it, and what changed since."""
-        asked = {name: (since, found) for name, since, found in self._asked[mark.asked :] if since <= mark.time}
-        self._asked[mark.asked :] = [(name, *known) for name, known in asked.items()]
-        return {name: found for name, (_, found) in asked.items()}, self._changes[mark.changes :]
+    def since(self, mark: MacroMark) -> MacroChanges:
+        """Return what was looked up since a moment, and what changed since."""
+        names = self._asked[mark.asked :] = [*dict.fromkeys(self._asked[mark.asked :])]
+        return MacroChanges(self, mark.time, self.time, names, self._changes[mark.changes :])
 
-    def repeat(self, asked: Mapping[str, State], changes: Sequence[tuple[int, str, State]], until: int) -> bool:
-        """Let changes happen again, at their times, up to ``until``; not if what was looked up before means another."""
-        first = len(self._asked)
-        if any(self.now(name) != found for name, found in asked.items()):
-            del self._asked[first:]
-            return False
+    def answers(self, asked: Mapping[str, State]) -> bool:
+        """Return whether names mean now what they did elsewhere."""
+        self._now.update({name: self._at_first(name) for name in asked.keys() - self._now.keys()})
+        return asked.items() <= self._now.items()
+
+    def repeat(self, found: MacroChanges) -> None:
+        """Let what was looked up and changed elsewhere be so here, at one moment."""
+        self._asked.extend(found.asked)
+        self._definitions.update(found.made)
         for branch in self._branches[-1:]:
-            for name in dict.fromkeys(name for _, name, _ in changes):
+            for name in found.left:
                 branch.setdefault(name, self.now(name))
-        for time, name, found in changes:
-            self._history.setdefault(name, []).append((time, found))
-        self._definitions.update(dict.fromkeys(one for _, _, found in changes for one in found if one and one.file))
+        self.time += 1
+        changes = [(self.time, name, state) for name, state in found.left.items()]
         self._changes.extend(changes)
-        self.time = until
-        return True
+        self._now.update(found.left)
+        for one in changes:
+            self._history.setdefault(one[1], []).append(one)
 
-    def set(self, name: str, found: tuple[Macro | None, ...]) -> None:
+    def set(self, name: str, found: State) -> None:
         """Say which definitions hold from now on."""
         for branch in self._branches[-1:]:
             branch.setdefault(name, self.now(name))
         self.time += 1
+        self._now[name] = found
         self._changes.append((self.time, name, found))
-        self._history.setdefault(name, []).append((self.time, found))
+        self._history.setdefault(name, []).append(self._changes[-1])
 
     def define(self, macro: Macro) -> None:
         """Let a definition hold from now on."""
@@ -272,7 +346,7 @@ class MacroTable:
         """Begin to read what may or may not be compiled."""
         self._branches.append({})
 
-    def end_branch(self) -> dict[str, tuple[Macro | None, ...]]:
+    def end_branch(self) -> dict[str, State]:
         """Return what the branch leaves of each macro that it changed, and undo that."""
         before = self._branches.pop()
         after = {name: self.now(name) for name in before}
@@ -282,7 +356,7 @@ class MacroTable:
             self.set(name, found)
         return after
 
-    def merge(self, branches: Sequence[dict[str, tuple[Macro | None, ...]]]) -> None:
+    def merge(self, branches: Sequence[dict[str, State]]) -> None:
         """Let hold what any of some branches leaves or left as it was; nothing is known where one knows nothing."""
         for name in dict.fromkeys(name for branch in branches for name in branch):
             before = self.now(name)

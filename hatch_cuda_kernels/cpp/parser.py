@@ -6,14 +6,14 @@ code is written in, and neither changes where the declaration ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.cpp.declarations import Declaration
 from hatch_cuda_kernels.cpp.heads import (
     CALLED,
     CLASS_KEYS,
     CLOSED,
+    NO_TYPES,
     OPENING,
     POINTERS,
     Head,
@@ -22,23 +22,15 @@ from hatch_cuda_kernels.cpp.heads import (
     described,
     is_value,
 )
-from hatch_cuda_kernels.cpp.lexer import TextError, is_identifier, is_literal
-from hatch_cuda_kernels.cpp.macros import MacroTable
-from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, brace_macros
-from hatch_cuda_kernels.cpp.unit import Run, TranslationUnit
+from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
+from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, StreamToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from hatch_cuda_kernels.cpp.declarations import Declaration, Kind
-    from hatch_cuda_kernels.cpp.lexer import SourceFile
-    from hatch_cuda_kernels.cpp.stream import StreamToken
-    from hatch_cuda_kernels.cpp.unit import Inclusion, Visit
-
-    #: A file that is to be read, and the scope in which it is included.
-    Scoped: TypeAlias = tuple[Visit, Declaration | None]
-
-Found = TypeVar("Found")
+    from hatch_cuda_kernels.cpp.declarations import Kind
+    from hatch_cuda_kernels.cpp.stream import Stream
+    from hatch_cuda_kernels.cpp.unit import Inclusion
 
 #: Keywords that begin nothing in an initialiser.
 _NOT_IN_VALUES: Final = frozenset({"operator", "requires"})
@@ -49,175 +41,32 @@ _BEHIND_PARAMETERS: Final = frozenset(
     {"const", "volatile", "noexcept", "override", "final", "try", "requires", "throw"}
 )
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
+#: What is in no head of a function that is glanced at, besides what it is called and its types.
+_NOT_IN_HEADS: Final = (
+    frozenset("{};:=,<>[]()#")
+    | CLASS_KEYS
+    | CALLED
+    | frozenset(
+        "using typedef template operator friend concept namespace requires extern public private protected".split()  # noqa: SIM905
+    )
+)
+_NOT_IN_SIMPLE: Final = frozenset("{};()[")
+_IN_TYPES: Final = frozenset({"*", "&", "&&", "::"})
+#: More tokens than what is glanced at has.
+_NEAR: Final = 1_024
+_QUALIFIERS: Final = frozenset({"const", "noexcept", "override", "final"})
 
 
-@dataclass(eq=False)
-class Reading:
-    """One way to read a file, and what it declares."""
-
-    stream: Stream
-    declarations: list[Declaration]
-    _memory: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
-
-    def remembered(self, make: Callable[[Reading], Found]) -> Found:
-        """Return what a function makes of it; each function is called once, whatever units the reading is part of."""
-        if make not in self._memory:
-            self._memory[make] = make(self)
-        return cast("Found", self._memory[make])
-
-    def __iter__(self) -> Iterator[Declaration]:
-        """Yield all declarations, those inside others among them."""
-        return iter(self._all)
-
-    @cached_property
-    def _all(self) -> list[Declaration]:
-        return [one for declaration in self.declarations for one in declaration]
-
-
-class _FragmentError(Exception):
+class FragmentError(Exception):
     """The braces of the named files close in others."""
 
 
-class _Way:
-    """How a file is read: which runs and branches count, and with which macros. Equal ways give equal declarations."""
-
-    def __init__(self, visit: Visit, macros: MacroTable, bracing: frozenset[str]) -> None:
-        self.visit: Final = visit
-        self._macros: Final = macros
-        self._bracing: Final = bracing
-
-    @cached_property
-    def meanings(self) -> tuple[object, ...] | None:
-        """What the words of each run may mean that are macros; None where ``##`` may make any of them."""
-        found: list[object] = []
-        for item, _ in self.visit.nested:
-            words = self.visit.file.words(item.number) & self._macros.names if isinstance(item, Run) else ()
-            if isinstance(item, Run) and words:
-                meant = self._macros.reached(words, item.time)
-                if any(one is not None and one.makes_names for known in meant.values() for one in known):
-                    return None
-                there = frozenset(pair for pair in meant.items() if pair[1] != (None,))
-                found.append((there, self._bracing.intersection(meant)))
-        return tuple(found)
-
-    def read_before(self) -> Reading | None:
-        """Return what the file declares, if it was read in the same way, maybe for another unit."""
-        for other, reading in self.visit.file.memory.get(_Way, ()):
-            if other.visit.shape == self.visit.shape and other.meanings == self.meanings is not None:
-                return cast("Reading", reading)
-        return None
-
-    def remember(self, reading: Reading) -> None:
-        """Remember what the file declares."""
-        known = self.visit.file.memory.setdefault(_Way, [])
-        if not known or self.meanings is not None:
-            known.append((self, reading))
-
-
-def parse(
-    unit: TranslationUnit, is_read: Callable[[str], bool] = lambda _: True
-) -> tuple[list[Reading], frozenset[str]]:
-    """Return what the files of a unit declare, and the names of files that stand inside declarations of others.
-
-    Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for brackets without their
-    counterpart.
-    """
-    fragments: set[str] = set()
-    while True:
-        try:
-            return _UnitParser(unit, fragments, is_read).read()
-        except _FragmentError as error:
-            fragments.update(error.args)
-
-
-def read_alone(file: SourceFile) -> Iterator[Declaration]:
-    """Yield what a file declares without its includes. Raises TextError and UnbalancedError for unbalanced text."""
-    macros = MacroTable({}, lambda _: True)
-    unit = TranslationUnit.read({file.name: file}, [file.name], lambda _file, _directive: (), macros)
-    return (declaration for reading in parse(unit)[0] for declaration in reading)
-
-
-class _UnitParser:
-    """Reads the files of a unit, each in the scope in which it is included."""
-
-    def __init__(self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
-        self._unit: Final = unit
-        self._fragments: Final = fragments
-        self._is_read: Final = is_read
-        self._bracing: Final = brace_macros(unit.macros)
-        self._readings: Final[list[Reading]] = []
-        self._parts: Final[set[str]] = set()
-        self._numbers: Final[list[int]] = []
-
-    def read(self) -> tuple[list[Reading], frozenset[str]]:
-        roots = {id(root) for root in self._unit.roots}
-        waiting: list[Scoped] = [(root, None) for root in reversed(self._unit.roots)]
-        while waiting:
-            visit, scope = waiting.pop()
-            if visit.items and self._is_read(visit.file.name):
-                waiting += reversed([*self._visit(visit, scope, is_root=id(visit) in roots)])
-        return self._readings, frozenset(self._parts)
-
-    def _visit(self, visit: Visit, scope: Declaration | None, *, is_root: bool) -> Iterator[Scoped]:
-        """Read a file in its scope, unless it was read so; yield what it includes, with the scopes of that."""
-        way = _Way(visit, self._unit.macros, self._bracing)
-        names = {one.visit.file.name for one in visit.inclusions}
-        is_shared = scope is None and not is_root and names.isdisjoint(self._fragments)
-        known = way.read_before() if is_shared else None
-        if known is not None:
-            self._readings.append(known)
-            yield from ((one.visit, None) for one in visit.inclusions)
-        else:
-            yield from self._read(way, scope, is_root=is_root, is_shared=is_shared)
-
-    def _read(self, way: _Way, scope: Declaration | None, *, is_root: bool, is_shared: bool) -> Iterator[Scoped]:
-        visit = way.visit
-        scopes: dict[int, Declaration | None] = {}
-        inside: set[int] = set()
-        inclusions: dict[int, Inclusion] = {}
-        streams = Stream.readings(visit, self._unit.macros, self._bracing, self._fragments, self._numbers)
-        for stream in streams:
-            try:
-                parser = _Parser(stream, scopes, inside)
-                self._read_stream(parser, stream, scope, is_root=is_root)
-            except TextError as error:
-                visits = (one.visit for one in stream.inclusions)
-                uneven = [one.file.name for one in visits if not stream.is_even(stream.counting(one))]
-                if is_root and not uneven:
-                    raise
-                raise _FragmentError(*(uneven or [visit.file.name])) from error
-            inclusions |= {id(found): found for found in stream.inclusions}
-        if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
-            way.remember(self._readings[-1])
-        for key, inner in inclusions.items():
-            if key in scopes and key not in inside:
-                yield inner.visit, scopes[key]
-            else:
-                self._add_parts(inner.visit)
-
-    def _read_stream(self, parser: _Parser, stream: Stream, scope: Declaration | None, *, is_root: bool) -> None:
-        found = parser.scope(scope, is_open=False)
-        if found and not is_root and found[-1].tokens[-1].text not in {";", "}"}:
-            raise _FragmentError(stream.file.name)  # the end of its last declaration stands elsewhere
-        self._readings.append(Reading(stream, found))
-        if scope is not None:
-            scope.included += found
-
-    def _add_parts(self, visit: Visit) -> None:
-        """Note a file that stands inside a declaration, and all that it includes; not one that was read before."""
-        self._parts.update({visit.file.name} if visit.items else ())
-        waiting = [*visit.inclusions]
-        while waiting:
-            inner = waiting.pop().visit
-            self._parts.add(inner.file.name)
-            waiting += inner.inclusions
-
-
-class _Parser:
+class DeclarationParser:
     """Reads a stream; notes the scope of each inclusion by identity, or that it is inside a declaration or a body."""
 
     def __init__(self, stream: Stream, scopes: dict[int, Declaration | None], inside: set[int]) -> None:
         self._stream: Final = stream
+        stream.read_at = lambda first, parent: DeclarationParser(stream, {}, set()).declaration(first, parent)
         self._cursor: Final = Cursor(stream)
         self._scopes: Final = scopes
         self._inside: Final = inside
@@ -238,7 +87,7 @@ class _Parser:
     def scope(self, parent: Declaration | None, *, is_open: bool) -> list[Declaration]:
         """Read declarations up to the brace that closes a scope, which is left to be read, or to the file's end."""
         found: list[Declaration] = []
-        while (token := self._cursor.peek()) is not None:
+        while (token := self._pass_simple(found, parent)) is not None:
             if token.text == "}":
                 if is_open:
                     return found
@@ -257,6 +106,69 @@ class _Parser:
         if is_open and parent is not None:
             raise self._stream.error("a brace that nothing closes", parent.tokens[0].at)
         return found
+
+    def _pass_simple(self, found: list[Declaration], parent: Declaration | None) -> StreamToken | None:
+        """Pass aliases and functions without a look at what nobody may ask for; return the token that is next."""
+        cursor, texts = self._cursor, self._stream.texts
+        while not (cursor.waiting and cursor.waiting[-1].use is not None):
+            first = cursor.place
+            is_alias = texts[first : first + 1] == ["using"] and texts[first + 2 : first + 3] == ["="]
+            one = self._alias(parent, first) if is_alias else self._function(parent, first)
+            if one is None:
+                break
+            found.append(one)
+        return cursor.peek()
+
+    def _alias(self, parent: Declaration | None, first: int) -> Declaration | None:
+        stream, texts = self._stream, self._stream.texts
+        end = _index(texts, ";", first)
+        if not stream.is_plain(first, end) or "{" in texts[first:end]:
+            return None
+        self._cursor.go_to(end + 1)
+        return Declaration.unread("alias", stream, parent, texts[first + 1], first)
+
+    def _function(self, parent: Declaration | None, first: int) -> Declaration | None:
+        """Pass a function that has a body, and nothing in its head that takes a second look."""
+        stream, texts, at = self._stream, self._stream.texts, first
+        while texts[at : at + 2] == ["template", "<"]:
+            end = _index(texts, ">", at)
+            while end < len(texts) and texts[at:end].count("<") > texts[at : end + 1].count(">"):
+                end = _index(texts, ">", end + 1)
+            if not _NOT_IN_SIMPLE.isdisjoint(texts[at + 2 : end]) or not stream.is_plain(at, end):
+                return None
+            at = end + 1
+        opening = _index(texts, "(", at)
+        closing = _index(texts, ")", opening)
+        if closing == len(texts) or "(" in texts[opening + 1 : closing] or not stream.is_plain(opening, closing):
+            return None
+        words = self._words_of_head(at, opening)
+        brace = closing + 1
+        while texts[brace : brace + 1] and texts[brace] in _QUALIFIERS:
+            brace += 1
+        if not words or texts[brace : brace + 1] != ["{"] or stream.inclusions_between(first, brace):
+            return None
+        self._cursor.go_to(brace + 1)
+        last = self._cursor.skip_braces(StreamToken("{", brace))
+        if last.use is not None:
+            self._cursor.go_to(first)
+            return None
+        self._inside.update(id(stream.inclusions[one]) for one in stream.inclusions_between(brace, last.at))
+        words = words.union(texts[closing + 1 : brace], ["template"] * (at > first))
+        return Declaration.unread("function", stream, parent, texts[opening - 1], first, (brace, last.at), words)
+
+    def _words_of_head(self, first: int, opening: int) -> frozenset[str]:
+        """Return the words before a function's parameters, its name among them; none where that takes a second look."""
+        stream, texts, name = self._stream, self._stream.texts, self._stream.texts[opening - 1]
+        head = texts[first : opening - 1]
+        if not head or head[-1] in {"::", "~"} or not is_identifier(name) or name in CALLED or name in stream.known:
+            return frozenset()
+        if not _NOT_IN_HEADS.isdisjoint(head):
+            return frozenset()
+        meant = [stream.words_of(at) for at, text in enumerate(head, first) if text not in _IN_TYPES]
+        words = frozenset[str]().union(*(one for one in meant if one is not None))
+        if None in meant or NO_TYPES.issuperset(words) or not _NOT_IN_HEADS.isdisjoint(words):
+            return frozenset()
+        return words | {name}
 
     def _inclusion(self, text: str) -> Inclusion:
         return self._stream.inclusions[int(text.removeprefix(INCLUSION))]
@@ -338,6 +250,11 @@ class _Parser:
         head.tokens += inner.tokens
         return True
 
+    def declaration(self, first: int, parent: Declaration | None) -> Declaration:
+        """Read the declaration that begins at a token."""
+        self._cursor.go_to(first)
+        return self._declaration(parent)
+
     def _declaration(self, parent: Declaration | None) -> Declaration:
         head = Head()
         while True:
@@ -346,7 +263,7 @@ class _Parser:
             if text == "}" or not text:
                 break
             if text.startswith(INCLUSION) and head.parameters is not None and head.value < 0:
-                raise _FragmentError(self._inclusion(text).visit.file.name)  # it has the body
+                raise FragmentError(self._inclusion(text).visit.file.name)  # it has the body
             if text == ";":
                 head.end_value()
                 self._take(head)
@@ -604,6 +521,14 @@ class _Parser:
             is_next = token.text == "," and not depth
         found.enumerators = tuple(inner)
         return found
+
+
+def _index(texts: Sequence[str], text: str, at: int) -> int:
+    """Return where a token is next, not far away; the end where it is not."""
+    try:
+        return texts.index(text, at, at + _NEAR)
+    except ValueError:
+        return len(texts)
 
 
 def _is_name(text: str) -> bool:

@@ -6,23 +6,24 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, product, repeat, takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import TextError, is_identifier
-from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, leading_to
+from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, closes_braces, leading_to
 from hatch_cuda_kernels.cpp.unit import Inclusion, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
-    from hatch_cuda_kernels.cpp.macros import Macro, MacroTable
+    from hatch_cuda_kernels.cpp.macros import Macro, MacroTable, State
     from hatch_cuda_kernels.cpp.unit import Item, Visit
 
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
-#: Tokens that are read at once where none is a macro.
+#: Tokens that are read at once where none is a macro, first and at most: many are passed by.
+_AT_FIRST: Final = 4
 _AT_ONCE: Final = 32
 #: Words that a lambda may follow.
 _BEFORE_LAMBDA: Final = frozenset({"return", "co_return", "co_yield", "co_await", "throw", "case", "else", "do"})
@@ -56,7 +57,7 @@ class Use(NamedTuple):
 
     first: int
     last: int
-    tokens: tuple[MacroToken, ...]
+    texts: tuple[str, ...]
     others: frozenset[str] = frozenset()
     """The identifiers of other definitions that may hold there."""
 
@@ -88,15 +89,15 @@ class Stream:
     """
 
     _visit: Visit
-    _macros: MacroTable
     _bracing: frozenset[str]
     assumed: dict[str, bool] = field(default_factory=dict)
     _fragments: Collection[str] = ()
-    numbers: list[int] = field(default_factory=list)
-    """The first numbers, which all streams of a unit share: those of its tokens take as much memory as their texts."""
 
     def __post_init__(self) -> None:
+        self.read_at: Callable[[int, Any], Any]
+        """Returns the declaration that begins at a token; a parser sets it."""
         self.file = self._visit.file
+        self._macros = self._visit.macros.table
         self.texts: list[str] = []
         self.inclusions: list[Inclusion] = []
         self.known = self._macros.names
@@ -105,6 +106,9 @@ class Stream:
         self._runs: list[_Tokens] = []
         self._places: dict[tuple[str, int], list[int]] = {}
         self._marks: dict[frozenset[str], list[int]] = {}
+        self._even: dict[tuple[str, int], bool] = {}
+        self._plain_uses: dict[tuple[str, int], tuple[tuple[str, ...], frozenset[str]]] = {}
+        """What macros without parameters become, with the identifiers of others, by their names and times."""
         for item in self.counting(self._visit):
             if isinstance(item, Inclusion):
                 self._included_at.append(len(self.texts))
@@ -116,27 +120,19 @@ class Stream:
                 self.texts.extend(item.tokens)
 
     @classmethod
-    def readings(
-        cls,
-        visit: Visit,
-        macros: MacroTable,
-        bracing: frozenset[str],
-        fragments: Collection[str] = (),
-        numbers: list[int] | None = None,
-    ) -> list[Stream]:
+    def readings(cls, visit: Visit, bracing: frozenset[str], fragments: Collection[str] = ()) -> list[Stream]:
         """Return every way to read a file: one, unless braces depend on conditions of which nothing is known.
 
         Of the files ``fragments``, the tokens are part of those that include them. Raises TextError where there are
         too many ways.
         """
-        numbers = [] if numbers is None else numbers
-        first = cls(visit, macros, bracing, {}, fragments, numbers)
+        first = cls(visit, bracing, {}, fragments)
         found, waiting = [first], [*first.assumed]
         if len(waiting) > _MOST_ASSUMED:
             raise TextError("braces depend on too many conditions", visit.file, 0)
         others = (values for values in product((True, False), repeat=len(waiting)) if not all(values))
         assumed = (dict(zip(waiting, values, strict=True)) for values in others)
-        found += (cls(visit, macros, bracing, one, fragments, numbers) for one in assumed)
+        found += (cls(visit, bracing, one, fragments) for one in assumed)
         return found
 
     def counting(self, visit: Visit, items: Iterable[Item] | None = None) -> Iterator[_Tokens | Inclusion]:
@@ -243,6 +239,8 @@ class Stream:
         last = self._behind_call(at + 1) if is_called else at + 1
         if macro is None or (is_called and last == at + 1):
             return None
+        if (known := self._plain_uses.get((macro.name, time))) is not None:
+            return Use(at, last, *known)
         while True:
             taken = [MacroToken(text, is_spaced=True) for text in self.texts[at:last]]
             try:
@@ -252,13 +250,48 @@ class Stream:
             called = self._macro_at(found[-1].text, time) if found else None
             further = self._behind_call(last) if called is not None and called.parameters is not None else last
             if further == last or found[-1].text in found[-1].hidden:
-                return Use(at, last, tuple(found), self._others(self.texts[at], time))
+                made = tuple(one.text for one in found), self._others(macro.name, time)
+                if not is_called and called is None:
+                    self._plain_uses[macro.name, time] = made
+                return Use(at, last, *made)
             last = further
 
     def is_sure(self, use: Use) -> bool:
         """Return whether all macros that a use leads to have one definition there."""
-        reached = self._macros.reached(self.texts[use.first : use.last], self.time(use.first))
-        return all(len(found) == 1 for found in reached.values())
+        return all(len(found) == 1 for found in self.reached(use.first, use.last).values())
+
+    def reached(self, first: int, last: int) -> dict[str, State]:
+        """Return the definitions that may hold of the words of some tokens, and of all that these lead to."""
+        return self._macros.reached(self.texts[first:last], self.time(first))
+
+    def behind_even(self, at: int) -> int:
+        """Return the index behind a macro that may only become what has both braces or none; its own for another."""
+        key = self.texts[at], self.time(at)
+        if key not in self._even:
+            reached = self._macros.reached(key[:1], key[1]).values()
+            known = [one for found in reached for one in found if one is not None]
+            ends = {one.body[-1].text for one in known if one.body}
+            self._even[key] = ends.isdisjoint(self.known) and all(one.is_even and not one.makes_names for one in known)
+        end = self._behind_call(at + 1) if self._even[key] else at
+        return end if closes_braces(self.texts[at:end]) else at
+
+    def is_plain(self, first: int, last: int) -> bool:
+        """Return whether no macro and no inclusion stands in a stretch of one run."""
+        if last >= len(self.texts) or self._run(first)[0] is not self._run(last)[0]:
+            return False
+        time = self.time(first)
+        names = self.known.intersection(self.texts[first:last])
+        return all(self._macro_at(name, time) is None for name in names)
+
+    def words_of(self, at: int) -> frozenset[str] | None:
+        """Return the words that a token is, as a macro without parameters or else; None for what is not of words."""
+        text = self.texts[at]
+        macro = self.macro(at) if text in self.known else None
+        if macro is None:
+            return frozenset((text,)) if is_identifier(text) else None
+        use = self.use(at) if macro.parameters is None else None
+        is_wordy = use is not None and use.last == at + 1 and all(map(is_identifier, use.texts))
+        return use.others.union(use.texts) if use is not None and is_wordy else None
 
     def _others(self, name: str, time: int) -> frozenset[str]:
         """Return the identifiers that other definitions of a macro lead to, if several may hold."""
@@ -279,7 +312,7 @@ class Stream:
     @staticmethod
     def tokens_of(use: Use) -> Iterator[StreamToken]:
         """Yield what a use becomes."""
-        return (StreamToken(one.text, use.first, use, nth) for nth, one in enumerate(use.tokens))
+        return (StreamToken(text, use.first, use, nth) for nth, text in enumerate(use.texts))
 
     def behind_captures(self, words: frozenset[str]) -> Iterator[list[StreamToken]]:
         """Yield those of some words that stand between a lambda's captures and its parameters."""
@@ -337,7 +370,7 @@ class Cursor:
 
     def __init__(self, stream: Stream, at: int = 0) -> None:
         self.stream: Final = stream
-        self._at = at
+        self._at, self._at_once = at, _AT_FIRST
         self.waiting: Final[list[StreamToken]] = []
         """Tokens that come next, last token first; ``pull`` gets more where there are none."""
 
@@ -353,6 +386,16 @@ class Cursor:
             return None
         return self.waiting.pop()
 
+    @property
+    def place(self) -> int:
+        """The index of the token that comes next, or of the use of a macro that it is part of."""
+        return self.waiting[-1].at if self.waiting else self._at
+
+    def go_to(self, at: int) -> None:
+        """Go on at a token."""
+        self.waiting.clear()
+        self._at, self._at_once = at, _AT_FIRST
+
     def put_back(self, tokens: Sequence[StreamToken]) -> None:
         """Let tokens that were taken come next."""
         self.waiting.extend(reversed(tokens))
@@ -364,11 +407,10 @@ class Cursor:
         while self._at < len(texts):
             at = self._at
             number = bisect_left(names, at)
-            end = min(at + _AT_ONCE, names[number] if number < len(names) else len(texts))
+            end = min(at + self._at_once, names[number] if number < len(names) else len(texts))
+            self._at_once = min(self._at_once * 2, _AT_ONCE)
             if end > at:
-                numbers = stream.numbers
-                numbers.extend(range(len(numbers), end))
-                fields = zip(texts[at:end][::-1], numbers[at:end][::-1], repeat(None), repeat(0))
+                fields = zip(texts[at:end][::-1], range(end - 1, at - 1, -1), repeat(None), repeat(0))
                 self.waiting.extend(map(tuple.__new__, repeat(StreamToken), fields))  # a third of StreamToken()'s time
                 self._at = end
                 return True
@@ -378,7 +420,7 @@ class Cursor:
                 self._at += 1
                 return True
             self._at = use.last
-            if use.tokens:
+            if use.texts:
                 self.waiting.extend([*self.stream.tokens_of(use)][::-1])
                 return True
         return False
@@ -415,12 +457,15 @@ class Cursor:
 
     def _skip_use(self, at: int, depth: int) -> StreamToken | int:
         """Go on behind a macro that may become a brace; return the depth there, or the brace that closes the last."""
+        self._at = self.stream.behind_even(at)
+        if self._at > at:
+            return depth
         use = self.stream.use(at)
         self._at = at + 1 if use is None else use.last
-        for nth, one in enumerate(() if use is None else use.tokens):
-            depth += (one.text == "{") - (one.text == "}")
+        for nth, text in enumerate(() if use is None else use.texts):
+            depth += (text == "{") - (text == "}")
             if not depth and use is not None:
-                self.put_back([StreamToken(two.text, at, use, n) for n, two in enumerate(use.tokens) if n > nth])
+                self.put_back([*self.stream.tokens_of(use)][nth + 1 :])
                 return StreamToken("}", at, use, nth)
         return depth
 

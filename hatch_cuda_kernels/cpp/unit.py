@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Macro, parse_definition
+from hatch_cuda_kernels.cpp.macros import leading_to, parse_definition, unknown_macro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
-    from hatch_cuda_kernels.cpp.macros import MacroMark, MacroTable, State
+    from hatch_cuda_kernels.cpp.macros import MacroChanges, MacroMark, MacroTable, State
 
     #: Returns the names of the files that a directive may include; none for a header that is not read.
     Resolve = Callable[[SourceFile, Directive], Sequence[str]]
@@ -40,7 +40,7 @@ class Run(NamedTuple):
     number: int
     """Which run of the file it is."""
     time: int
-    """The time of the macros that hold there."""
+    """The time of the macros that hold there, in the table of the reading."""
 
 
 class Inclusion(NamedTuple):
@@ -51,10 +51,6 @@ class Inclusion(NamedTuple):
     """The file that includes it."""
     directive: int
     """The index of the directive there."""
-    since: int
-    """The time of the macros before it."""
-    until: int
-    """And behind it."""
 
 
 class Branches(NamedTuple):
@@ -67,12 +63,36 @@ class Branches(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """One reading of a file."""
+    """One reading of a file, maybe for another unit."""
 
     file: SourceFile
+    macros: MacroChanges
+    """What was asked of macros, and what changed."""
     items: tuple[Item, ...] = ()
+    memory: dict[Hashable, Any] = field(default_factory=dict)
+    """What others remember of it, each under a key of its own."""
 
     @cached_property
+    def whole(self) -> list[Visit]:
+        """The readings of the files that are included here and there, each once, and this one behind all of these."""
+        found: dict[Visit, None] = {}
+        waiting = [(self, False)]
+        while waiting:
+            visit, is_done = waiting.pop()
+            if is_done:
+                found[visit] = None
+            elif visit not in found:
+                waiting.append((visit, True))
+                waiting += ((one.visit, False) for one in visit.inclusions)
+        return [*found]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The tokens that may count of the file."""
+        runs = (item.number for item, _ in self.nested if isinstance(item, Run))
+        return frozenset().union(*map(self.file.tokens, runs))
+
+    @property
     def nested(self) -> list[tuple[Item, int]]:
         """All items in order, those in branches among them, each with the depth of these."""
         found: list[tuple[Item, int]] = []
@@ -109,7 +129,9 @@ class Condition(NamedTuple):
     file: SourceFile
     directive: Directive
     holds: bool | None
+    macros: MacroTable
     time: int
+    """When it was reached, by that table."""
 
 
 class InclusionError(Exception):
@@ -131,11 +153,20 @@ class TranslationUnit:
 
     @classmethod
     def read(
-        cls, files: Mapping[str, SourceFile], start: Iterable[str], resolve: Resolve, macros: MacroTable
+        cls,
+        files: Mapping[str, SourceFile],
+        start: Iterable[str],
+        resolve: Resolve,
+        macros: MacroTable,
+        *,
+        has_words: Callable[[str], bool] = bool,
     ) -> TranslationUnit:
-        """Read the files ``start``, one by one, and all they include. Raises UnbalancedError and InclusionError."""
+        """Read the files ``start``, one by one, and all they include. Raises UnbalancedError and InclusionError.
+
+        ``has_words`` tells, by its name, of which file more than the directives matters.
+        """
         unit = cls(macros)
-        reader = _UnitReader(unit, files, resolve)
+        reader = _UnitReader(unit, files, resolve, has_words)
         unit.roots += [reader.visit(files[name]) for name in start]
         return unit
 
@@ -145,11 +176,6 @@ class _Trace:
     """A reading of a file and all it includes, which is the same wherever what it asks for is."""
 
     visit: Visit
-    since: int
-    """The times of macros before it, and behind it."""
-    until: int
-    asked: Mapping[str, State]
-    changes: Sequence[tuple[int, str, State]]
     inclusions: Sequence[tuple[SourceFile, Directive, Sequence[SourceFile]]]
     """Each directive that includes, with the files that it stands for."""
     passed: Collection[str]
@@ -175,7 +201,15 @@ class _Frame(NamedTuple):
 
 
 class _UnitReader:
-    def __init__(self, unit: TranslationUnit, files: Mapping[str, SourceFile], resolve: Resolve) -> None:
+    def __init__(
+        self,
+        unit: TranslationUnit,
+        files: Mapping[str, SourceFile],
+        resolve: Resolve,
+        has_words: Callable[[str], bool],
+    ) -> None:
+        self._has_words: Final = has_words
+        self._key: Final = _Trace, has_words
         self._unit: Final = unit
         self._files: Final = files
         self._resolve: Final = resolve
@@ -203,18 +237,22 @@ class _UnitReader:
             except StopIteration as stop:
                 waiting.pop()
                 self._open.pop(frame.file.name, None)
-                result = Visit(frame.file, tuple(stop.value))
+                result = Visit(frame.file, self._unit.macros.since(frame.macros), tuple(stop.value))
                 if waiting:
                     self._remember(frame, result)
                 continue
             since = self._read_since(wanted.name)
             self._wanted.append((wanted.name, since))
-            result = self._repeated(wanted) if since is None else Visit(wanted)
+            result = self._repeated(wanted) if since is None else self._passed(wanted)
             if result is None:
                 self._count(1, len(waiting), wanted)
                 waiting.append(self._frame(wanted))
         assert result is not None  # noqa: S101 - of the first file
         return result
+
+    def _passed(self, file: SourceFile) -> Visit:
+        macros = self._unit.macros
+        return Visit(file, macros.since(macros.mark()))
 
     def _read_since(self, name: str) -> int | None:
         """Return how many files were read when it was clear that one is not read again; None for one that is."""
@@ -233,23 +271,19 @@ class _UnitReader:
         """Remember how a file was read, for others."""
         if self._left < 0:
             return
-        known: list[_Trace] = frame.file.memory.setdefault(_Trace, [])
-        asked, changes = self._unit.macros.since(frame.macros)
+        known: list[_Trace] = frame.file.memory.setdefault(self._key, [])
+        macros = visit.macros
         conditions, unresolved, inclusions, wanted, onces = (
             log[first:] for log, first in zip(self._logs, frame.lengths, strict=True)
         )
         passed = {name: since for name, since in wanted if since is not None and since < frame.read}
         read = {name: None for name, since in wanted if since is None}
         self._wanted[frame.lengths[3] :] = [*passed.items(), *read.items()]
-        self._left -= sum(map(len, (asked, changes, inclusions, wanted, conditions)))
+        self._left -= sum(map(len, (macros.names, macros.changes, inclusions, wanted, conditions)))
         if len(known) < _MOST_TRACES:
             known.append(
                 _Trace(
                     visit=visit,
-                    since=frame.macros.time,
-                    until=self._unit.macros.time,
-                    asked=asked,
-                    changes=changes,
                     inclusions=inclusions,
                     passed=[*passed],
                     read=[*read],
@@ -263,15 +297,17 @@ class _UnitReader:
     def _repeated(self, file: SourceFile) -> Visit | None:
         """Return how a file was read before, by this unit or another, where that would be the same here."""
         macros = self._unit.macros
-        known: list[_Trace] = file.memory.get(_Trace, [])
+        known: list[_Trace] = file.memory.get(self._key, [])
         for one in known:
+            visit = one.visit
             if (
-                one.since >= macros.time
-                and all(self._read_since(name) is None for name in one.read)
+                all(self._read_since(name) is None for name in one.read)
                 and all(self._read_since(name) is not None for name in one.passed)
                 and all(self._files_of(including, directive) == files for including, directive, files in one.inclusions)
-                and macros.repeat(one.asked, one.changes, one.until)
+                and macros.answers(visit.macros.asked)
+                and self._means_the_same(visit)
             ):
+                macros.repeat(visit.macros)
                 self._count(one.count, 0, file)
                 self._wanted.extend([(name, self._read_since(name)) for name in (*one.passed, *one.read)])
                 for name in one.once:
@@ -279,8 +315,31 @@ class _UnitReader:
                 self._inclusions.extend(one.inclusions)
                 self._unit.conditions += one.conditions
                 self._unit.unresolved += one.unresolved
-                return one.visit
+                return visit
         return None
+
+    def _means_the_same(self, visit: Visit) -> bool:
+        """Return whether the words of a reading, and what ``##`` may make of them, mean here what they meant there."""
+        macros, before = self._unit.macros, visit.macros
+        if self._key not in visit.memory:
+            meant = self._meanings(visit, before.table, before.since)
+            known = {*before.made, *(one for found in meant.values() for one in found if one is not None)}
+            words = frozenset().union(*(one.words for one in visit.whole if self._has_words(one.file.name)))
+            making = (one for one in known if one.makes_names and not leading_to([one.name], known).isdisjoint(words))
+            visit.memory[self._key] = meant, {ends for one in making for ends in one.made_names}
+        meant, made = visit.memory[self._key]
+        if self._meanings(visit, macros, macros.time) != meant:
+            return False
+        every = macros.names | before.table.names if made else ()
+        names = [one for one in every if any(one.startswith(first) and one.endswith(last) for first, last in made)]
+        return all(macros.at(one, macros.time) == before.table.at(one, before.since) for one in names)
+
+    def _meanings(self, visit: Visit, table: MacroTable, time: int) -> dict[str, State]:
+        """Return the macros at a time among the words of a reading, and those that these lead to."""
+        known = [table.names & one.words for one in visit.whole if self._has_words(one.file.name)]
+        words = table.names & visit.macros.words if known else ()
+        meant = table.reached(frozenset(words).union(*known), time)
+        return {name: found for name, found in meant.items() if any(found)}
 
     def _read_once(self, name: str) -> None:
         self._once[-1].setdefault(name, self._unit.count)
@@ -323,14 +382,14 @@ class _UnitReader:
         found: list[tuple[Item, ...]] = []
         after = []
         changed: set[str] = set()
-        other: dict[str, tuple[Macro | None, ...]] = {}
+        other: dict[str, State] = {}
         """What holds of the names that conditions ask for where none of these conditions does."""
         for at, end in counting:
             here, directive = dict(other), file.directives[at]
             asked = None if directive.word in {"elifdef", "elifndef"} else directive.tested  # which may be skipped
             if asked is not None and not macros.now(asked[0]):
                 name, is_defined = asked
-                states = (Macro(name, None, False, (UNKNOWN_VALUE,)),), (None,)
+                states = (unknown_macro(name),), (None,)
                 here[name], other[name] = states if is_defined else states[::-1]
             macros.begin_branch()
             for name, state in here.items():
@@ -349,7 +408,7 @@ class _UnitReader:
         if directive.word == "else":
             return True
         holds = evaluate(directive, macros.now)
-        self._unit.conditions.append(Condition(file, directive, holds, macros.time))
+        self._unit.conditions.append(Condition(file, directive, holds, macros, macros.time))
         return holds
 
     def _directive(self, file: SourceFile, at: int, directive: Directive) -> Steps:
@@ -375,10 +434,9 @@ class _UnitReader:
             self._unit.unresolved.append((file, directive))
         found: list[Item] = []
         for wanted in files:
-            since = self._unit.macros.time
             visit = yield wanted
             if visit is not None:  # only the first step gets none
-                found.append(Inclusion(visit, file, at, since, self._unit.macros.time))
+                found.append(Inclusion(visit, file, at))
             if directive.word == "import":
                 self._read_once(wanted.name)
         return found

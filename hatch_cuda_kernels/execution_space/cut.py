@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
+#: Words of declarations that may change, whatever else they say.
+_CHANGED: Final = frozenset({"__host__", *MARKS, *ATTRIBUTES})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 #: How the names of types begin that stand for what was cut.
 _CUT: Final = "hatch_cuda_kernels_cut_"
@@ -93,8 +95,7 @@ class _ReadingNotes:
         """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
         self.functions: Final[set[str]] = set()
         """The names of all marked functions."""
-        self.virtual: Final[list[Declaration]] = []
-        """What says which functions are virtual."""
+        self.virtual: Final = VirtualFunctions()
         self.unsettled: Final[list[Declaration]] = []
         """Declarations that may change."""
         for declaration in reading:
@@ -113,13 +114,13 @@ class _ReadingNotes:
         if is_constant(declaration):
             self.constants.add(key)
         if not marked:
-            self.virtual.append(declaration)
+            self.virtual.note(declaration)
         if declaration.kind == "function" and not marked and not is_constant(declaration):
             owners = (*key[0][-1:], *([] if declaration.is_member else [""]))
             self.host_functions.update(f"{owner}::{key[1]}" for owner in owners)
         if declaration.kind == "function" and marked:
             self.functions.add(declaration.name)
-            if declaration.body is None and not declaration.is_member:
+            if not declaration.is_member and not declaration.has_body:
                 self.forward.add((declaration.name, _parameters(declaration)))
 
     def _is_settled(self, declaration: Declaration) -> bool:
@@ -128,10 +129,14 @@ class _ReadingNotes:
             return id(declaration) in self.marked and not _has_local_class(declaration)
         if declaration.kind == "variable":
             words = declaration.words
-            is_plain = "static" in words and words.isdisjoint({"__host__", *MARKS, *ATTRIBUTES})
+            is_data = declaration.is_member and "static" not in words
+            is_plain = is_data or ("static" in words and is_constant(declaration))
             is_written = all(declaration.tokens[at].use is None for at in declaration.head)
-            return is_plain and is_written and is_constant(declaration) and not _has_lambda(declaration)
-        return declaration.kind not in {"class", "instantiation", "unknown"} and not declaration.declarators
+            return is_plain and is_written and words.isdisjoint(_CHANGED) and not _has_lambda(declaration)
+        if declaration.kind == "class":
+            is_last = declaration.body is None or declaration.body[1] + 2 >= len(declaration.tokens)
+            return is_last and declaration.words.isdisjoint(_CHANGED)
+        return declaration.kind not in {"instantiation", "unknown"} and not declaration.declarators
 
 
 @dataclass(eq=False)
@@ -148,7 +153,7 @@ class Cutter:
 
     def __post_init__(self) -> None:
         self._notes = [reading.remembered(_ReadingNotes) for reading in self._readings]
-        self._virtual = VirtualFunctions(one for notes in self._notes for one in notes.virtual)
+        self._virtual = VirtualFunctions.together(notes.virtual for notes in self._notes)
         self._marked: set[int] = set().union(*(one.marked for one in self._notes))
         self._marked_names: set[Name] = set().union(*(one.marked_names for one in self._notes))
         self._constants: set[Name] = set().union(*(one.constants for one in self._notes))

@@ -25,6 +25,7 @@ from hatch_cuda_kernels.execution_space.cut import Cut, Cutter, place_of
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange, cut_closure
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
+from hatch_cuda_kernels.includes import is_projects
 from hatch_cuda_kernels.libraries import (
     entry,
     has_toolkit_prefix,
@@ -147,8 +148,8 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, b
     own = {file.guard for file in ours} | {name for name in defined if not has_toolkit_prefix(name)}
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
 
-    unit = origin.read((*closure.pre_include, closure.program_name), macros)
-    readings, parts = parse(unit, lambda name: name.startswith(VIRTUAL_ROOT))
+    unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)
+    readings, parts = parse(unit, is_projects)
     passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
     passed.found = _cut(passed, levels, options.host_only)
     return passed
@@ -161,7 +162,7 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     levels = {**levels, **dict(_stated(readings, host_only))}
     found = Cutter(readings, passed.parts, levels, lambda_marks).cut()
     _change_conditions(unit, found)
-    _swallow_includes(unit, found)
+    _swallow_includes(found)
     for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
         directive = next(one for one in passed.files[macro.file].directives if one.start == macro.offset)
         edit = Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
@@ -202,11 +203,11 @@ def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
         if not telling.isdisjoint(condition.directive.texts):
             times[condition.file.name, condition.directive].append(condition)
     for (name, directive), conditions in times.items():
-        if not any(_differs(unit.macros, one) for one in conditions):
+        if not any(map(_differs, conditions)):
             continue
         values = {one.holds for one in conditions}
         if None in values or len(values) > 1:
-            texts = {_with_values(unit.macros, one) for one in conditions}
+            texts = {*map(_with_values, conditions)}
         else:
             texts = {str(int(holds)) for holds in values if holds is not None}
         if len(texts) > 1:
@@ -216,9 +217,9 @@ def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
         found.edits[name].append(Edit(directive.start, directive.end, text, "condition", directive.operand.strip()))
 
 
-def _differs(macros: MacroTable, condition: Condition) -> bool:
+def _differs(condition: Condition) -> bool:
     """Return whether a condition may hold for one of nvcc and NVRTC only."""
-    nvcc = nvcc_macros()
+    nvcc, macros = nvcc_macros(), condition.macros
 
     def look_up(name: str) -> tuple[Macro | None, ...]:
         known = macros.at(name, condition.time)
@@ -253,9 +254,9 @@ def _is_nvccs(name: str, macros: MacroTable, time: int) -> bool:
     return any(known == nvcc.get(one) for one, known in macros.reached([name], time).items())
 
 
-def _with_values(macros: MacroTable, condition: Condition) -> str:
+def _with_values(condition: Condition) -> str:
     """Return what a condition says, with the values that nvcc's own macros have in it. Raises TextError."""
-    file, directive, _, time = condition
+    file, directive, _, macros, time = condition
 
     def look_up(name: str) -> Macro | None:
         known = macros.at(name, time)
@@ -281,12 +282,12 @@ def _with_values(macros: MacroTable, condition: Condition) -> str:
     return " ".join(found)
 
 
-def _swallow_includes(unit: TranslationUnit, found: Cut) -> None:
+def _swallow_includes(found: Cut) -> None:
     """Take out includes inside what is cut, but for what they do to macros, as far as one line can say that."""
     texts: dict[tuple[str, int, int], set[str | None]] = defaultdict(set)
     for one in found.swallowed:
         directive = one.file.directives[one.directive]
-        changed = unit.macros.changed(one.since, one.until)
+        changed = one.visit.macros.changed
         text = None if len(changed) > 1 else "".join(_directive_for(name, now) for name, now in changed.items())
         texts[one.file.name, directive.start, directive.end].add(text)
     for (name, start, end), ways in texts.items():

@@ -6,18 +6,16 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
 from hatch_cuda_kernels.includes import Closure
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
-from hatch_cuda_kernels.terminal import count_text
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hatch_cuda_kernels.device_library import DeviceLibrary
 
@@ -36,12 +34,6 @@ _TEXTS: Final = {
     "constant": "{} is constexpr",
     "condition": "the condition {} is decided as for nvcc",
     "pragma": "{} is spelled with _Pragma",
-}
-#: Why something goes, by the kind of change.
-_REASONS: Final = {
-    **dict.fromkeys(("body", "value", "definition", "instantiation", "variable"), "has no device mark"),
-    "include": "is a header of the host's",
-    "removed": "is the host's",
 }
 
 
@@ -62,19 +54,6 @@ class SourceChange(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.what}"
-
-
-def cut_sentence(changes: Sequence[SourceChange], sources: Sequence[str]) -> str:
-    """Return what is said of changes that nobody asked for, in ``sources`` and headers: one of them, and why."""
-    cut = [found for found in changes if found.kind in _REASONS]
-    places = dict.fromkeys(found.path for found in cut or changes)
-    named = [path for path in sources if path in places]
-    others = len(places) - len(named)
-    files = [*named, *([count_text(others, "header")] if others else [])]
-    first = min(cut or changes, key=lambda found: (found.kind != "body", found.path not in sources, found))
-    did = "host code cut" if cut else "text changed"
-    why = f"{first.name} ({first.path}:{first.line}) {_REASONS[first.kind]}" if cut else str(first)
-    return f"{did} in {' and '.join(files)}: {why}; host_code: keep turns this off"
 
 
 class ClosureCut(NamedTuple):
@@ -192,45 +171,6 @@ class SourceSet:
     def named(self) -> tuple[str, ...]:
         """Those of the standard headers that files of the project name."""
         return tuple(sorted({name for unit in self.units for name in unit.named}))
-
-
-def owner_of(name: str, units: Sequence[DeviceSource], *, is_kernel: bool) -> int:
-    """Return which of a module's sources declares a kernel or a variable: its name expression is compiled there.
-
-    One that declares it itself comes before one whose header does; of several, the one that has most of the words of
-    the expression. A kernel that none declares goes where one with a similar name is.
-    """
-    if len(units) < 2:
-        return 0
-    declared = [_by_name(unit.cut.declared, is_kernel=is_kernel) for unit in units]
-    wanted = base_name(name).rpartition("::")[2]
-    every = {known for one in declared for known in one}
-    if is_kernel and wanted not in every:
-        import difflib  # only for the message
-
-        wanted = next(iter(difflib.get_close_matches(wanted, sorted(every), n=1)), wanted)
-    scores = [
-        (unit.program_name in one.get(wanted, ()), wanted in one) for unit, one in zip(units, declared, strict=True)
-    ]
-    best = max(scores)
-    if scores.count(best) == 1 or best == (False, False):
-        return scores.index(best)
-    words = _identifiers([name])
-    texts = ([unit.source, *(text for path, text in unit.headers if path.startswith(VIRTUAL_ROOT))] for unit in units)
-    counts = [len(words & _identifiers(one)) if score == best else -1 for one, score in zip(texts, scores, strict=True)]
-    return counts.index(max(counts))
-
-
-def _by_name(declared: Declared, *, is_kernel: bool) -> dict[str, set[str]]:
-    """Return the files that declare a name without namespaces, by name."""
-    found: dict[str, set[str]] = {}
-    for one in declared.kernels if is_kernel else declared.variables:
-        found.setdefault(one.name.rpartition("::")[2], set()).add(one.file)
-    return found
-
-
-def _identifiers(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(filter(cpp.is_identifier, chain.from_iterable(map(cpp.lex, texts))))
 
 
 def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, str | None]]) -> DeviceSource:

@@ -116,11 +116,6 @@ class Declared(NamedTuple):
         names = {base_name(name).rpartition("::")[2] for name in known}
         return any(one.is_table and one.name.rpartition("::")[2] not in names for one in self.variables)
 
-    def defines(self, name: str) -> bool:
-        """Return whether a variable of this qualified name, from any namespace, is defined."""
-        last = name.rpartition("::")[2]
-        return any(one.is_table and one.name.rpartition("::")[2] == last for one in self.variables)
-
     def managed_variable(self, name: str) -> str:
         """Return the full name of the ``__managed__`` variable that a qualified name means; empty for any other.
 

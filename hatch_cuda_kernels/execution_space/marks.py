@@ -67,16 +67,29 @@ def is_constant(declaration: Declaration) -> bool:
 class VirtualFunctions:
     """Which functions of some classes are virtual, as a word of their own or a base's function of their name says."""
 
-    def __init__(self, declarations: Iterable[Declaration]) -> None:
+    def __init__(self) -> None:
         self._names: Final[dict[str, set[str]]] = defaultdict(set)
         """The virtual functions without a mark of each class, by its name."""
         self._bases: Final[dict[str, set[str]]] = defaultdict(set)
-        """What may be the bases of each class."""
-        for one in declarations:
-            if one.kind == "class":
-                self._bases[one.name] |= _bases(one)
-            elif one.parent is not None and not _VIRTUAL.isdisjoint(one.words) and not is_marked(one):
-                self._names[one.parent.name].add(one.name)
+        """What may be the bases of each class that has some."""
+
+    @classmethod
+    def together(cls, several: Iterable[VirtualFunctions]) -> VirtualFunctions:
+        """Return what several say."""
+        found = cls()
+        for one in several:
+            for known, more in ((found._names, one._names), (found._bases, one._bases)):  # noqa: SLF001 - its own
+                for name, names in more.items():
+                    known[name] |= names
+        return found
+
+    def note(self, one: Declaration) -> None:
+        """Note what a declaration without a mark says of it."""
+        if one.kind == "class":
+            if bases := _bases(one):
+                self._bases[one.name] |= bases
+        elif one.parent is not None and not _VIRTUAL.isdisjoint(one.words):
+            self._names[one.parent.name].add(one.name)
 
     def __contains__(self, function: Declaration) -> bool:
         """Return whether a function may be in a table of virtual functions; a destructor may be if there is a base."""
@@ -96,7 +109,7 @@ class VirtualFunctions:
             if function.name in self._names.get(name, ()):
                 return True
             seen.add(name)
-            waiting |= self._bases.get(name, set()) - seen
+            waiting |= self._bases.get(name, frozenset()) - seen
         return False
 
 

@@ -37,12 +37,14 @@ class _Oracle:
     def __init__(self, source: DevicePass, levels: Mapping[Place, Level]) -> None:
         self._source: Final = source
         self._levels: Final = levels
-        self._virtual: Final = VirtualFunctions(one for reading in source.readings for one in reading)
+        self._virtual: Final = VirtualFunctions()
         self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
         self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)
         """The declarations that begin at a place, of a header that is read twice."""
         for declaration in (one for reading in source.readings for one in reading):
+            if not self._is_marked(declaration):
+                self._virtual.note(declaration)
             for name in declaration.names:
                 self._by_name[name].append(declaration)
             if not declaration.tokens[0].nth:

@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes.clocks import *
     from hatch_cuda_kernels.includes.closure import *
     from hatch_cuda_kernels.includes.implied import *
-    from hatch_cuda_kernels.includes.installed import *
     from hatch_cuda_kernels.includes.outer import *
     from hatch_cuda_kernels.includes.project import *
     from hatch_cuda_kernels.includes.reader import *
@@ -18,14 +17,10 @@ __getattr__ = lazy(
     __name__,
     {
         "clocks": "find_clocks",
-        "closure": "Closure Origin",
+        "closure": "Closure is_projects Origin",
         "implied": "implied_headers",
-        "installed": (
-            "installed_versions is_in_environment MARK package_folders PACKAGE_NAME package_of package_records "
-            "PackageRecord"
-        ),
         "outer": "Asked OuterHeaders packaged_standard_headers STANDARD_FOLDER StandardHeaders with_headers",
-        "project": "normalize ProjectFiles",
+        "project": "is_in_environment MARK normalize package_folders PACKAGE_NAME package_of ProjectFiles",
         "reader": "read_closure",
         "texts": "find_includes parse_text Project SourceText",
     },

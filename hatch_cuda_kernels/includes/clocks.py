@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from hatch_cuda_kernels import (
     cpp,  # few sources need more of it than this
@@ -30,32 +30,40 @@ _MADE: Final = "## makes {} here, which differs in each build"
 
 def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str, str | None]] = ()) -> list[str]:
     """Return the uses of what makes each build another, but where conditions keep it from NVRTC."""
-    texts = [one.joined for one in origin.files.values()]
-    spells = any("__DATE__" in one or "__TIME" in one for one in texts)
-    if not spells and not (any("##" in one for one in texts) and any(map(_BEGINNING.search, texts))):
+    spells, makes, begins = map(any, zip(*map(_glance, origin.files.values()), strict=True))
+    if not spells and not (makes and begins):
         return []
     macros = MacroTable({_NVRTC.name: (_NVRTC,), **parse_defines(define)}, libraries.is_toolkit_macro)
     found: set[str] = set()
     try:
-        waiting = [*origin.read(start, macros).roots]
+        waiting = [*origin.read(start, macros, bool).roots]
         while waiting:
             visit = waiting.pop()
-            for stream in cpp.Stream.readings(visit, macros, frozenset()):
+            for stream in cpp.Stream.readings(visit, frozenset()):
                 tokens = cpp.Cursor(stream).tokens()
-                found.update(one for token in tokens for one in _uses(token, stream, macros, origin.files))
+                found.update(one for token in tokens for one in _uses(token, stream, origin.files))
                 waiting += (one.visit for one in stream.inclusions)
     except (cpp.InclusionError, cpp.TextError):  # what is wrong with it is for NVRTC to say
         return []
     return sorted(found)
 
 
-def _uses(token: StreamToken, stream: Stream, macros: MacroTable, files: Mapping[str, SourceFile]) -> Iterator[str]:
+def _glance(file: SourceFile) -> tuple[bool, bool, bool]:
+    """Return whether a text has a clock's name, ``##``, and what may be made one by that."""
+    if _glance not in file.memory:
+        text = file.joined
+        spells = "__DATE__" in text or "__TIME" in text
+        file.memory[_glance] = spells, "##" in text, "__" in text and _BEGINNING.search(text) is not None
+    return cast("tuple[bool, bool, bool]", file.memory[_glance])
+
+
+def _uses(token: StreamToken, stream: Stream, files: Mapping[str, SourceFile]) -> Iterator[str]:
     """Yield the places of the clocks that a token is, or a macro's token may be."""
     use = token.use
     first, last = (token.at, token.at + 1) if use is None else (use.first, use.last)
     for clock in _CLOCKS.intersection((token.text,) if use is None else (token.text, *use.others)):
         places = [stream.place(at)[:2] for at in range(first, last) if stream.texts[at] == clock]
-        known = macros.reached(stream.texts[first:last], stream.time(first)).values() if not places else ()
+        known = stream.reached(first, last).values() if not places else ()
         reached = [macro for found in known for macro in found if macro is not None]
         for macro in (one for one in reached if one.file and clock in one.words):
             file = files[macro.file]

@@ -6,11 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels import cpp  # a store reads no C++, and this loads no module of it
+from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hatch_cuda_kernels.cpp import Directive, Edit, MacroTable, SourceFile, TranslationUnit
+
+
+def is_projects(name: str) -> bool:
+    """Return whether a name in memory is of a file of the project."""
+    return name.startswith(VIRTUAL_ROOT)
 
 
 class Origin(NamedTuple):
@@ -28,14 +34,18 @@ class Origin(NamedTuple):
         targets = {name: found for name, found in self.targets.items() if name not in files}
         return self._replace(files={**self.files, **files}, targets=targets)
 
-    def read(self, start: Iterable[str], macros: MacroTable) -> TranslationUnit:
-        """Read those of some files that are in memory, and all they include. Raises UnbalancedError, InclusionError."""
+    def read(self, start: Iterable[str], macros: MacroTable, has_words: Callable[[str], bool]) -> TranslationUnit:
+        """Read those of some files that are in memory, and all they include. Raises UnbalancedError, InclusionError.
+
+        ``has_words`` is as for a unit.
+        """
 
         def resolve(file: SourceFile, directive: Directive) -> Sequence[str]:
             name = self.target(file, directive)
             return [name] if name in self.files else []
 
-        return cpp.TranslationUnit.read(self.files, filter(self.files.__contains__, start), resolve, macros)
+        start = filter(self.files.__contains__, start)
+        return cpp.TranslationUnit.read(self.files, start, resolve, macros, has_words=has_words)
 
     def target(self, file: SourceFile, directive: Directive) -> str:
         """Return the name in memory of what a directive includes; as it is spelled for what is not the project's."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from itertools import compress, takewhile
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from hatch_cuda_kernels import libraries
 from hatch_cuda_kernels.cpp import Branches, Inclusion, InclusionError, Run, TextError, is_identifier
@@ -19,7 +19,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, TranslationUnit
+    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, Reading, SourceFile, TranslationUnit, Visit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
@@ -135,7 +135,7 @@ class _OwnNames:
 
 def _is_for_other_numbers(one: Declaration) -> bool:
     """Return whether a function is for double or Thrust's numbers only: many a project adds these to Torch's."""
-    if one.parameters is None or not any(one.name in other.names for other in libraries.stand_in_headers() if other.by):
+    if not any(one.name in other.names for other in libraries.stand_in_headers() if other.by) or not one.parameters:
         return False
     first = [token.text for token in one.tokens[one.parameters[0] + 1 : one.parameters[0] + 2]]
     return not words_in("torch", "torch", "other_numbers").isdisjoint(first)
@@ -166,13 +166,14 @@ class _WantedHeaders:
     def standard(self) -> Iterator[str]:
         """Yield the standard headers."""
         known, members = headers_in("standard", "global"), headers_in("standard", "std")
-        asked = self._uses.asked if not self._cut_headers else ()  # one of these perhaps has them
+        # One of the headers that are cut may have them.
+        perhaps = () if self._cut_headers else words_in("standard", "sets", "not_included")
         renamed = libraries.renamed_functions()
         is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
         others = {known[name] for name in self._declared.names & known.keys()}  # in which a name means another type
         own = {name for name in self._declared.same & known.keys() if known[name] in others}
         for name in (self._words & known.keys()) - own:
-            is_asked = name in asked and known[name] in words_in("standard", "sets", "not_included")
+            is_asked = known[name] in perhaps and self._uses.asks(name)
             if not is_asked and not (is_own and name in renamed):
                 yield known[name]
         yield from (members[one[1]] for one in self._chains("std") if one[1] in members)
@@ -228,8 +229,7 @@ class _Uses:
     """The names that a source uses where their headers are not included yet, in what NVRTC reads of the project."""
 
     found: set[str | Chain] = field(default_factory=set)
-    asked: set[str] = field(default_factory=set)
-    """The macros of which conditions ask whether they are defined."""
+    unit: TranslationUnit | None = None
     defined: set[str] = field(default_factory=set)
     """The macros that the project defines."""
     outside: set[str] = field(default_factory=set)
@@ -242,52 +242,90 @@ class _Uses:
         assert origin is not None  # noqa: S101 - of all that was just read
         macros = libraries.macros_of_nvrtc(options.std, options.define)
         try:
-            unit = origin.read((*closure.pre_include, closure.program_name), macros)
+            unit = origin.read((*closure.pre_include, closure.program_name), macros, _has_no_words)
         except (TextError, InclusionError):  # NVRTC will refuse it
             return uses
+        uses.unit = unit
         uses.outside.update(directive.header for _, directive in unit.unresolved)
-        uses._walk(unit, dict(aliases))
-        return uses
-
-    def _walk(self, unit: TranslationUnit, aliases: dict[str, Chain]) -> None:
-        """Go through what is read, in order. Behind a branch that may be off, its includes do not count."""
+        others = dict(aliases)
         for macro in unit.macros.definitions():
             if macro.file.startswith(VIRTUAL_ROOT):
-                self.defined.add(macro.name)
+                uses.defined.add(macro.name)
                 meant = tuple(token.text for token in macro.body if token.text != "::")
                 if len(meant) > 1 and meant[0] in {"cuda", *namespaces()} and all(map(is_identifier, meant)):
-                    aliases[macro.name] = meant
-        for one in unit.conditions:
-            tokens = one.directive.texts if one.file.name.startswith(VIRTUAL_ROOT) else ()
-            self.asked.update(tokens[: one.directive.word.endswith("def")])
-            for at in (at for at, token in enumerate(tokens) if token == "defined"):  # noqa: S105 - no password
-                self.asked.update(filter(is_identifier, tokens[at + 1 : at + 3]))
+                    others[macro.name] = meant
+        key = frozenset(others.items())
         known: set[str] = set()
-        firsts = frozenset(aliases)
-        waiting = [(visit.file, iter(visit.items), known) for visit in reversed(unit.roots)]
+        for root in unit.roots:
+            for visit in root.whole:
+                if key not in visit.memory:
+                    visit.memory[key] = _VisitUses.of(visit, key, others)
+            uses.found.update(root.memory[key].without(known))
+            known |= root.memory[key].included
+        return uses
+
+    def asks(self, name: str) -> bool:
+        """Return whether a condition of the project's asks whether there is a macro."""
+        conditions = () if self.unit is None else self.unit.conditions
+        found = (one for one in conditions if name in one.directive.operand and one.file.name.startswith(VIRTUAL_ROOT))
+        return any(_asks(one.directive, name) for one in found)
+
+
+def _has_no_words(_name: str) -> bool:
+    return False  # what they are spelled as counts
+
+
+def _asks(directive: Directive, name: str) -> bool:
+    texts = directive.texts
+    if directive.word.endswith("def"):
+        return texts[:1] == (name,)
+    return any(text == "defined" and name in texts[at + 1 : at + 3] for at, text in enumerate(texts))
+
+
+class _VisitUses(NamedTuple):
+    """What one reading of a file, and of all that it includes, uses before it includes it."""
+
+    uses: dict[str | Chain, str]
+    """With the header of each."""
+    included: set[str]
+    """The headers that are included, but in branches that may be off."""
+
+    @classmethod
+    def of(cls, visit: Visit, key: object, aliases: Mapping[str, Chain]) -> _VisitUses:
+        """Return it for a reading; what it includes has its own in its memory."""
+        found = cls({}, set())
+        waiting = [(iter(visit.items), found.included)]
         while waiting:
-            file, items, known = waiting[-1]
+            items, known = waiting[-1]
             item: Item | None = next(items, None)
             if isinstance(item, Run):
-                self._run(file, item.number, known, aliases, firsts)
+                found._add_run(visit.file, item.number, known, aliases)
             elif isinstance(item, Inclusion):
-                waiting.append((item.visit.file, iter(item.visit.items), known))
+                inner: _VisitUses = item.visit.memory[key]
+                found.uses.update((use, inner.uses[use]) for use in inner.without(known))
+                known |= inner.included
             elif isinstance(item, Branches):
-                waiting += [(file, iter(branch), {*known}) for branch in reversed(item.branches)]
+                waiting += [(iter(branch), {*known}) for branch in reversed(item.branches)]
             else:
                 waiting.pop()
+        return found
 
-    def _run(
-        self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain], firsts: frozenset[str]
-    ) -> None:
+    def without(self, known: Collection[str]) -> Iterator[str | Chain]:
+        """Yield the uses of which no header is among some that were included before."""
+        return (use for use, header in self.uses.items() if not _is_included(header, known))
+
+    def _add_run(self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain]) -> None:
         if file.name.startswith(VIRTUAL_ROOT):
-            for use in _uses_of_run(file, number, firsts):
+            for use in _uses_of_run(file, number, frozenset(aliases)):
                 meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
                 header = header_of_use(meant)
-                is_included = header and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
-                if not is_included:
-                    self.found.add(meant)
+                if not _is_included(header, known):
+                    self.uses[meant] = header
         known.update(directive.header for directive in file.directives[number : number + 1] if directive.is_include)
+
+
+def _is_included(header: str, known: Collection[str]) -> bool:
+    return bool(header) and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
 
 
 def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> frozenset[str | Chain]:

@@ -6,20 +6,71 @@ import fnmatch
 import os
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from hatch_cuda_kernels.errors import InputError, StoreError
-from hatch_cuda_kernels.includes.installed import MARK, package_folders, package_of
 from hatch_cuda_kernels.integrity import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+#: Paths that begin so are of a package: ``@cupy/_core/include``. No such folder of a project is looked at.
+MARK: Final = "@"
+PACKAGE_NAME: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
+_SITES: Final = frozenset({"site-packages", "dist-packages"})
 _Kind = Literal["file", "folder", "outside"]
 _OUTSIDE: Final = "outside"
 #: What no include spells: the names of files that are not UTF-8, and what would end a directive.
 _UNSPELLABLE: Final = re.compile(r'[\x00-\x1f\x7f"<>\ud800-\udfff]')
+
+
+def package_of(path: str) -> str:
+    """Return the package that a path of a project's files is in, ``@cupy``; empty where it is in the project."""
+    return path.partition("/")[0] if path.startswith(MARK) else ""
+
+
+def package_folders(name: str) -> tuple[Path, ...]:
+    """Return the folders of an import package, several of a namespace package; none where it is not installed.
+
+    Raises InputError for what has no folders: a module of one file, one in an archive, or of the standard library.
+    """
+    first, *rest = name.split(".")
+    if first in sys.stdlib_module_names:
+        raise InputError(f"{first!r} is Python's own module; name a package that is installed")
+    places = [Path(place, *rest).absolute() for place in _places(first)]
+    found = tuple(place for place in places if place.is_dir())
+    found = next(((place,) for place in found if (place / "__init__.py").is_file()), found)
+    if archive := next((place for place in places if _in_archive(place)), None) if not found else None:
+        raise InputError(f"{name!r} is in the archive {archive}; install it, so that its files are in folders")
+    return found
+
+
+def _places(name: str) -> list[str]:
+    """Return where the import system looks for the modules of a package. Raises InputError for a module of one file."""
+    from importlib.util import find_spec  # few projects include headers of packages
+
+    try:
+        spec = find_spec(name)
+    except (ImportError, AttributeError, ValueError):
+        spec = None
+    if spec is None and name in sys.modules:  # something else is in its place there
+        finders = filter(None, (getattr(finder, "find_spec", None) for finder in sys.meta_path))
+        spec = next(filter(None, (find(name, None) for find in finders)), None)
+    if spec is not None and spec.submodule_search_locations is None:
+        raise InputError(f"{name!r} is one file ({spec.origin}), and not a package, which may have folders of headers")
+    return [] if spec is None else [str(place) for place in spec.submodule_search_locations or ()]
+
+
+def _in_archive(place: Path) -> bool:
+    return any(parent.is_file() for parent in place.parents)
+
+
+def is_in_environment(folder: Path, name: str) -> bool:
+    """Return whether a package's folder is where distributions are installed, and not among a project's sources."""
+    site = folder.parents[name.count(".")]
+    return site.name in _SITES or any(site.glob("*.dist-info"))
 
 
 def normalize(folder: str, path: str) -> str | None:

@@ -18,9 +18,8 @@ from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import Closure, Origin
 from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros, possible_spellings
-from hatch_cuda_kernels.includes.installed import package_of
 from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
-from hatch_cuda_kernels.includes.project import normalize, wandering
+from hatch_cuda_kernels.includes.project import normalize, package_of, wandering
 from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, parse_text
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp import UNKNOWN_VALUE, Macro, MacroTable, parse_define, parse_defines
+from hatch_cuda_kernels.cpp import Macro, MacroTable, parse_define, parse_defines, unknown_macro
 from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hatch_cuda_kernels.cpp import State
+
+#: Answers a probe whose header is there.
+_THERE: Final = Macro("", None, False, ())
 
 
 @cache
@@ -27,13 +30,13 @@ def nvcc_macros() -> Mapping[str, State]:
     for line in text.splitlines():
         name, _, value = line.partition(" ")
         plain = name.removesuffix("()")
-        found[plain] = (parse_define(name, value) if plain == name else _opaque(plain, is_called=True),)
+        found[plain] = (parse_define(name, value) if plain == name else unknown_macro(plain, ()),)
     return found | header_probes(words_in("host", "system", "headers"))
 
 
 def header_probes(headers: Iterable[str]) -> dict[str, State]:
     """Return what answers conditions that ask whether headers are there, for those that are."""
-    return {f"__has_include(<{name}>)": (Macro("", None, False, ()),) for name in headers}
+    return dict.fromkeys((f"__has_include(<{name}>)" for name in headers), (_THERE,))
 
 
 @cache
@@ -45,7 +48,7 @@ def shared_macros(std: str) -> Mapping[str, State]:
     found: dict[str, State] = {name: (parse_define(name, value),) for name, value in known.items()}
     absent = dict.fromkeys(table("compilers")["others"]["names"], (None,))
     unknown = (*shared["unknown"], *table("cuda")["macros"]["predefined"])
-    return found | absent | {name: (_opaque(name),) for name in unknown}
+    return found | absent | {name: (unknown_macro(name),) for name in unknown}
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
@@ -61,7 +64,7 @@ def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> Macro
 def _nvrtc_macros(std: str) -> Mapping[str, State]:
     shared = table("cuda")["macros"]["nvrtc"]
     absent: dict[str, State] = dict.fromkeys(nvcc_macros().keys() - telling_words() - {*shared}, (None,))
-    defined = {name: (_opaque(name),) for name in shared}
+    defined = {name: (unknown_macro(name),) for name in shared}
     return {**absent, **defined, **shared_macros(std)}
 
 
@@ -75,7 +78,3 @@ def macros_of_cccl() -> Mapping[str, State]:
 def may_be_defined(name: str) -> bool:
     """Return whether an architecture or an option may define a macro of both compilers."""
     return begins_as(name, "compilers", "shared", "perhaps")
-
-
-def _opaque(name: str, *, is_called: bool = False) -> Macro:
-    return Macro(name, () if is_called else None, False, (UNKNOWN_VALUE,))

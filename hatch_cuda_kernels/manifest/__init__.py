@@ -18,6 +18,6 @@ __getattr__ = lazy(
         "model": "FRONT_ENDS Manifest Module Named Pattern StatedRule",
         "project": "find_manifest hook_table MANIFEST_FILE project_settings",
         "reader": "load_manifest parse_manifest",
-        "yaml_text": "append_items has_key",
+        "yaml_text": "append_item flow has_key module_names stated_options",
     },
 )

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
-from typing import Any, Final, NamedTuple, TypeAlias
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import yaml
 
 from hatch_cuda_kernels.errors import Problem
+from hatch_cuda_kernels.includes import package_of
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.options import NvrtcOptions
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_+-]{1,60}")
 _PLAIN_TEXT: Final = re.compile(r"[!-~]{1,40}")
@@ -336,10 +341,8 @@ def has_key(text: str, path: Iterable[str]) -> bool:
     return _find(_compose(text), path) is not None
 
 
-def append_items(
-    text: str, path: Iterable[str], items: Iterable[str | dict[str, str]], *, after: str, default: str = ""
-) -> str:
-    """Return the text of a valid manifest with more items in the list at a path of keys.
+def append_item(text: str, path: Iterable[str], item: str | dict[str, str], *, after: str, default: str = "") -> str:
+    """Return the text of a valid manifest with one more item in the list at a path of keys.
 
     A single word becomes the list's first item. A missing list is added below the key ``after``, from ``default`` on.
     """
@@ -348,33 +351,32 @@ def append_items(
     *above, key = path
     mapping = _find(_compose(text), above)
     assert isinstance(mapping, yaml.MappingNode)  # noqa: S101 - the manifest is valid
-    node, written = _value(mapping, key), [_as_node(item) for item in items]
-    listed = ", ".join(written)
+    node, written = _value(mapping, key), _as_node(item)
     if node is None:
-        listed = ", ".join([*([_as_scalar(default)] if default else []), *written])
+        items = ", ".join([*([_as_scalar(default)] if default else []), written])
         name, value = next((name, value) for name, value in mapping.value if name.value == after)
-        return mark + _insert(text, mapping, _end(value, text), [f"{key}: [{listed}]"], name.start_mark.column)
+        return mark + _insert(text, mapping, _end(value, text), f"{key}: [{items}]", name.start_mark.column)
     start, end = node.start_mark.index, node.end_mark.index
     if text[start] == "*":  # an alias: what it stands for is others' list, too
-        return f"{mark}{text[:start]}[{', '.join([*_items_of(node), listed])}]{text[end:]}"
+        return f"{mark}{text[:start]}[{', '.join([*_items_of(node), written])}]{text[end:]}"
     if isinstance(node, yaml.ScalarNode):
-        return f"{mark}{text[:start]}[{text[start:end]}, {listed}]{text[end:]}"
+        return f"{mark}{text[:start]}[{text[start:end]}, {written}]{text[end:]}"
     assert isinstance(node, yaml.CollectionNode)  # noqa: S101 - a list, in a valid manifest
     if not node.value:
-        return f"{mark}{text[: end - 1]}{listed}{text[end - 1 :]}"
-    written = written if node.flow_style else [f"- {item}" for item in written]
+        return f"{mark}{text[: end - 1]}{written}{text[end - 1 :]}"
+    written = written if node.flow_style else f"- {written}"
     first = node.value[0].start_mark
     column = first.column - first.index + text.rfind("-", 0, first.index)  # before the list may be an anchor
     return mark + _insert(text, node, _end(node.value[-1], text), written, column)
 
 
-def _insert(text: str, inside: yaml.CollectionNode, at: int, written: Iterable[str], column: int) -> str:
+def _insert(text: str, inside: yaml.CollectionNode, at: int, written: str, column: int) -> str:
     if inside.flow_style:
-        return f"{text[:at]}{''.join(f', {item}' for item in written)}{text[at:]}"
+        return f"{text[:at]}, {written}{text[at:]}"
     newline = "\r\n" if "\r\n" in text else "\n"
-    end, start = text.find(newline, at), newline + " " * column
+    end = text.find(newline, at)
     end = len(text) if end < 0 else end
-    return f"{text[:end]}{''.join(start + item for item in written)}{text[end:]}"
+    return f"{text[:end]}{newline}{' ' * column}{written}{text[end:]}"
 
 
 class _Loader(yaml.SafeLoader):
@@ -433,3 +435,37 @@ def _items_of(node: yaml.Node) -> list[str]:
 def _as_scalar(item: str) -> str:
     """Return text as a YAML scalar that is read as this text in any place."""
     return item if _PLAIN.fullmatch(item) and item.lower() != "null" else json.dumps(item, ensure_ascii=False)
+
+
+def module_names(sources: Iterable[str]) -> Iterator[str]:
+    """Yield what sources' modules are called: their names without suffixes, in letters that a module may have."""
+    taken: dict[str, int] = {}
+    for source in sources:
+        stem = re.sub(r"\W", "_", source.rpartition("/")[2].partition(".")[0], flags=re.ASCII)
+        name = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
+        taken[name] = taken.get(name, 0) + 1
+        yield name if taken[name] == 1 else f"{name}_{taken[name]}"
+
+
+def stated_options(options: NvrtcOptions) -> dict[str, Any]:
+    """Return what a manifest states of options, but for those that every module has."""
+    values = ((one, getattr(options, one.name)) for one in fields(options))
+    stated = {one.name: value for one, value in values if value != one.default}
+    stated |= {"include": [*map(_include_item, options.include)]} if options.include else {}
+    return stated | ({"define": dict(options.define)} if options.define else {})
+
+
+def _include_item(path: str) -> str | dict[str, str]:
+    package = package_of(path)
+    return {"package": package[1:], "folder": path[len(package) + 1 :]} if package else path
+
+
+def flow(value: object) -> str:
+    """Return a value as YAML on one line; text in quotes unless it is a plain word."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{flow(key)}: {flow(one)}' for key, one in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(flow, value))}]"
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w./-]*", value, re.ASCII):
+        return value
+    return json.dumps(value, ensure_ascii=False)

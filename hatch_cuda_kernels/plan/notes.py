@@ -63,14 +63,19 @@ def describe_plan(plan: Sequence[PlannedModule]) -> list[str]:
 
 
 def _nvcc_difference_note(planned: PlannedModule) -> str:
-    from hatch_cuda_kernels.cpp import SourceFile
-
-    texts = planned.sources.project_texts.items()
-    files = [SourceFile(name, text) for name, text in texts if any(word in text for word in _UNLIKE)]
-    tokens = {token for one in files for run in range(len(one.directives) + 1) for token in one.tokens(run)}
-    words = _UNLIKE.keys() & tokens
+    words = {word for text in planned.sources.project_texts.values() for word in _unlike_words(text)}
     found = [_UNLIKE[word] for word in sorted(words)] + [_LONG_LONG[1]] * (_LONG_LONG[0] in planned.sources.named)
     return f"module {listed_module(planned.module.name)!r}: unlike with nvcc, {'; '.join(found)}" if found else ""
+
+
+@lru_cache(maxsize=4096)
+def _unlike_words(text: str) -> frozenset[str]:
+    """Return the words of a text that mean something else to nvcc; modules share most headers."""
+    from hatch_cuda_kernels.cpp import SourceFile
+
+    file = SourceFile("", text if any(word in text for word in _UNLIKE) else "")
+    tokens = {token for run in range(len(file.directives) + 1) for token in file.tokens(run)}
+    return frozenset(_UNLIKE.keys() & tokens)
 
 
 def _standard_header_note(planned: PlannedModule) -> str:

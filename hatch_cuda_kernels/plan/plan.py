@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from hatch_cuda_kernels.arch import SmArch, version_text
 from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_finisher
 from hatch_cuda_kernels.compiler.toolchain import (
+    PackageRecord,
     Toolchain,
     bindings_major,
     build_extra,
     current_toolchain,
     find_toolchain,
     own,
+    package_records,
     pip_install,
     release_requirements,
     supports_arch,
 )
+from hatch_cuda_kernels.cpp import uncollected
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.errors import (
     BuildError,
@@ -39,7 +42,6 @@ from hatch_cuda_kernels.errors import (
     suggest,
 )
 from hatch_cuda_kernels.image import Finisher, ImageId, Kind
-from hatch_cuda_kernels.includes import PackageRecord, package_records
 from hatch_cuda_kernels.names import base_name, family_key, placeholders
 from hatch_cuda_kernels.options import option_conflicts
 from hatch_cuda_kernels.store import BuiltModule, ExpressionError, python_text
@@ -391,12 +393,13 @@ def read_sources(manifest: Manifest, reader: SourceReader | None = None) -> dict
     """Return each module's sources with their header closures. Raises ManifestError with all problems."""
     sources, problems = {}, []
     is_own, reader = reader is None, reader or open_reader(manifest)
-    for module in manifest.modules:
-        try:
-            sources[module.name] = reader.read(module.recipe)
-        except InputError as error:
-            problems.append(f"{module.where}: {error}")
-    reader.save(is_done=is_own)
+    with uncollected():
+        for module in manifest.modules:
+            try:
+                sources[module.name] = reader.read(module.recipe)
+            except InputError as error:
+                problems.append(f"{module.where}: {error}")
+        reader.save(is_done=is_own)
     if problems:
         raise ManifestError(problems)
     return sources

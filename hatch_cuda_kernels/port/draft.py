@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.cpp import lex
-from hatch_cuda_kernels.includes import package_of
 from hatch_cuda_kernels.libraries import entry, headers_in, torch_paths, words_in
+from hatch_cuda_kernels.manifest import flow, stated_options
 from hatch_cuda_kernels.port.sites import words
 
 if TYPE_CHECKING:
@@ -85,16 +83,6 @@ class DraftedModule:
         return [*filter(None, found)][:_MOST_GUESSED]
 
 
-def module_names(sources: Iterable[str]) -> Iterator[str]:
-    """Yield what sources' modules are called: their names without suffixes, in letters that a module may have."""
-    taken: dict[str, int] = {}
-    for source in sources:
-        stem = re.sub(r"\W", "_", source.rpartition("/")[2].partition(".")[0], flags=re.ASCII)
-        name = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
-        taken[name] = taken.get(name, 0) + 1
-        yield name if taken[name] == 1 else f"{name}_{taken[name]}"
-
-
 def manifest_text(modules: Iterable[DraftedModule], options: NvrtcOptions) -> str:
     """Return a manifest of modules, for sources that are compiled with these options."""
     stated = stated_options(options)
@@ -106,30 +94,6 @@ def manifest_text(modules: Iterable[DraftedModule], options: NvrtcOptions) -> st
         lines += [f"  {module.name}:", *(f"    {key}: {flow(value)}" for key, value in keys.items())]
         lines += [f"    # {one}" for one in module.open_ends]
     return "\n".join([*lines, ""])
-
-
-def stated_options(options: NvrtcOptions) -> dict[str, Any]:
-    """Return what a manifest states of options, but for those that every module has."""
-    values = ((one, getattr(options, one.name)) for one in fields(options))
-    stated = {one.name: value for one, value in values if value != one.default}
-    stated |= {"include": [*map(_include_item, options.include)]} if options.include else {}
-    return stated | ({"define": dict(options.define)} if options.define else {})
-
-
-def _include_item(path: str) -> str | dict[str, str]:
-    package = package_of(path)
-    return {"package": package[1:], "folder": path[len(package) + 1 :]} if package else path
-
-
-def flow(value: object) -> str:
-    """Return a value as YAML on one line; text in quotes unless it is a plain word."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{flow(key)}: {flow(one)}' for key, one in value.items())}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(flow, value))}]"
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w./-]*", value, re.ASCII):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _unknown_launches(template: Template) -> Iterator[str]:

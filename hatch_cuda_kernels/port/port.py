@@ -6,31 +6,41 @@ The guards of the patch show NVRTC what a compile would cut by itself; to nvcc, 
 from __future__ import annotations
 
 import json
+import os
 from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.compiler import Recipe
-from hatch_cuda_kernels.cpp import SourceFile, lex, lex_with_places, outermost, spell
+from hatch_cuda_kernels.cpp import (
+    SourceFile,
+    evaluate,
+    is_identifier,
+    lex,
+    lex_with_places,
+    outermost,
+    parse_define,
+    spell,
+)
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import torch_names
-from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.manifest import module_names, parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.pool import one_worker
-from hatch_cuda_kernels.port.draft import DraftedModule, enumerators_of, manifest_text, module_names
+from hatch_cuda_kernels.port.draft import DraftedModule, enumerators_of, manifest_text
 from hatch_cuda_kernels.port.instances import Instances
-from hatch_cuda_kernels.port.project import list_files, needed_macros
 from hatch_cuda_kernels.port.trials import NamesTrial, Trials, may_lack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.cpp import Edit
+    from hatch_cuda_kernels.cpp import Condition, Directive, Edit, Macro, TranslationUnit
     from hatch_cuda_kernels.execution_space import DevicePass
     from hatch_cuda_kernels.port.instances import Template
     from hatch_cuda_kernels.port.sites import Site
@@ -45,6 +55,8 @@ _OFF: Final = "{}:{}: a kernel is compiled only with {}: state it under define"
 _OURS: Final = "hatch_cuda_kernels/"
 #: What NVRTC may be asked for in one port.
 _SECONDS: Final = 15.0
+_SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
+_TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
 #: Why an edit is made, by what it does.
 _REASONS: Final = {
     "include": "a header of the host's",
@@ -313,7 +325,7 @@ class _Port:
     def _draft(self, templates: Sequence[Template]) -> list[DraftedModule]:
         found = []
         for name, one in zip(module_names(one.recipe.sources[0] for one in self._read), self._read, strict=True):
-            files, off = one.sources.files, {} if one.passed is None else needed_macros(one.passed.unit)
+            files, off = one.sources.files, {} if one.passed is None else _needed_macros(one.passed.unit)
             notes = (_OFF.format(path, line, " and ".join(names)) for (path, line), names in sorted(off.items()))
             own = tuple(template for template in templates if template.path in files)
             found.append(DraftedModule(name, self._link_keys(one.recipe), own, notes=tuple(notes)))
@@ -364,3 +376,60 @@ def _implied_includes(one: ReadSource, options: NvrtcOptions) -> str:
     known = {*options.pre_include, *(name for name in closure.standard if not name.startswith(_OURS))}
     lines = [f"#include <{name}>" for name in closure.pre_include if name not in known and VIRTUAL_ROOT not in name]
     return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
+
+
+def list_files(root: Path, suffixes: tuple[str, ...] = _TEXTS) -> list[str]:
+    """Return a project's files with some suffixes, by path; not those in hidden folders, environments or builds.
+
+    The suffixes are those of C++ by default.
+    """
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(one for one in folders if one[0] != "." and one not in _SKIPPED)
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        beside = "" if (at := os.path.relpath(folder, root).replace(os.sep, "/")) == "." else f"{at}/"
+        named = (name for name in sorted(names) if name.endswith(suffixes))
+        found += [f"{beside}{name}" for name in named if os.path.isfile(f"{folder}/{name}")]  # noqa: PTH113 - no pipe
+    return found
+
+
+def _needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ...]]:
+    """Return the kernels in branches that are off for want of macros alone, by path and line, with these."""
+    asked: dict[tuple[str, int], list[Condition]] = defaultdict(list)
+    for one in unit.conditions:
+        if one.file.name.startswith(VIRTUAL_ROOT) and "__global__" in one.file.text:
+            asked[one.file.name, one.directive.start].append(one)
+    found: dict[tuple[str, int], tuple[str, ...]] = {}
+    for (name, _), conditions in asked.items():
+        file, directive = conditions[-1][:2]
+        lines = [*_kernel_lines(file, directive)] if all(one.holds is False for one in conditions) else []
+        if lines and (macros := _satisfying(conditions[-1])):
+            found |= {(name.removeprefix(VIRTUAL_ROOT), line): macros for line in lines}
+    return found
+
+
+def _kernel_lines(file: SourceFile, directive: Directive) -> Iterator[int]:
+    """Yield the line of the first kernel between any two directives of the branch that one opens."""
+    at = file.directives.index(directive)
+    for run in range(at + 1, file.groups[at] + 1):
+        tokens = file.tokens(run)
+        if "__global__" in tokens:
+            yield file.line(file.starts(run)[tokens.index("__global__")])
+
+
+def _satisfying(condition: Condition) -> tuple[str, ...]:
+    """Return macros that nothing defines and whose definition lets a condition hold; none where these do not do it."""
+    _, directive, _, macros, time = condition
+    names = dict.fromkeys(filter(is_identifier, directive.texts))
+    free = [name for name in names if name[0] != "_" and name != "defined" and macros.at(name, time) == (None,)]
+    for chosen in (*([name] for name in free), free):
+        given = {name: (parse_define(name, None),) for name in chosen}
+
+        def look_up(name: str, given: Mapping[str, tuple[Macro | None, ...]] = given) -> tuple[Macro | None, ...]:
+            return given.get(name) or macros.at(name, time)
+
+        if chosen and evaluate(directive, look_up):
+            return tuple(chosen)
+    return ()

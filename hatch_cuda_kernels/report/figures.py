@@ -6,14 +6,11 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.store import image_id
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.report.package import PackageFacts
+from hatch_cuda_kernels.report.package import PackageFacts, image_id
 
 _KIB: Final = 1024
 #: Relative; below it a change is noise.

@@ -11,6 +11,7 @@ from email.parser import BytesParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary import Cubin, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.image import ImageId
@@ -20,12 +21,9 @@ from hatch_cuda_kernels.store import (
     STANDARD_FILE,
     STORE_FOLDER,
     Promises,
-    image_id,
-    images_in,
     list_contents,
     read_promises,
 )
-from hatch_cuda_kernels.store import image_shares as store_shares
 from hatch_cuda_kernels.terminal import printable
 
 if TYPE_CHECKING:
@@ -72,16 +70,57 @@ def add_packed(contents: Mapping[str, Any], files: Sequence[FileSize]) -> None:
     for name, module in contents["modules"].items():
         module["packed"] = modules.get(name, 0)
     found = {key: size for images in image_shares(files, contents).values() for key, size in images.items()}
-    for key, image in images_in(contents):
+    for key, image in _listed_images(contents):
         image["packed"] = found.get(key, 0)
 
 
 def image_shares(files: Iterable[FileSize], contents: Mapping[str, Any]) -> dict[str, dict[ImageId, int]]:
-    """Return each image's share of the file that holds it, by the file's path, as ``store.image_shares`` does."""
-    split = ((file, f"/{file.path}".rpartition(f"/{STORE_FOLDER}/")) for file in files)
-    inside = {path: file for file, (_, store, path) in split if store}
-    shares = store_shares({path: file.bytes for path, file in inside.items()}, contents)
-    return {inside[path].path: found for path, found in shares.items()}
+    """Return each image's share of the file that holds it, by the file's path; the shares add up to the file's size.
+
+    Images that are compressed together share a block in proportion to their sizes. An image whose bytes are those of
+    another one costs nothing.
+    """
+    held: dict[str, dict[ImageId, float]] = {}
+    blocks: dict[tuple[str, int], dict[int, tuple[ImageId, int]]] = {}
+    size_of: dict[tuple[str, int], int] = {}
+    for key, image in _listed_images(contents):
+        stored = image.get("stored")
+        if stored is None:
+            held[f"{key.module}/{image['file']}"] = {key: 1}
+        elif stored["size"]:
+            block = stored["file"], stored["at"]
+            size_of[block] = stored["size"]
+            blocks.setdefault(block, {}).setdefault(stored["skip"], (key, image["bytes"]))
+    for block, inside in blocks.items():
+        total = sum(size for _, size in inside.values()) or 1
+        held.setdefault(block[0], {}).update({key: size_of[block] * size / total for key, size in inside.values()})
+    shares = {}
+    for file in files:
+        _, store, path = f"/{file.path}".rpartition(f"/{STORE_FOLDER}/")
+        if store and path in held:
+            shares[file.path] = dict(_divide(held[path], file.bytes))
+    return shares
+
+
+def _divide(weights: Mapping[ImageId, float], total: int) -> Iterator[tuple[ImageId, int]]:
+    """Yield integer parts of a total, in proportion to the weights; their sum is the total."""
+    scale, passed, given = total / (sum(weights.values()) or 1), 0.0, 0
+    for key, weight in weights.items():
+        passed += weight * scale
+        yield key, round(passed) - given
+        given = round(passed)
+
+
+def _listed_images(contents: Mapping[str, Any]) -> Iterator[tuple[ImageId, dict[str, Any]]]:
+    """Yield every image that ``inspect --json`` prints, with what it is called."""
+    for name, module in contents["modules"].items():
+        for image in module["images"]:
+            yield image_id(name, image), image
+
+
+def image_id(module: str, image: Mapping[str, Any]) -> ImageId:
+    """Return what an image is called, from its JSON. Raises KeyError or ValueError for anything else."""
+    return ImageId(module, SmArch.parse(image["arch"]), image["kind"])
 
 
 Timings = dict[ImageId, float]
@@ -230,7 +269,7 @@ def _cached_timings(data: Mapping[str, Any]) -> Timings:
     from hatch_cuda_kernels.cache import open_cache
 
     seconds = {entry.sha256: entry.seconds for entry, _, _ in open_cache().entries()}
-    return {key: seconds[image["sha256"]] for key, image in images_in(data) if image["sha256"] in seconds}
+    return {key: seconds[image["sha256"]] for key, image in _listed_images(data) if image["sha256"] in seconds}
 
 
 class _PackageOrigin(NamedTuple):

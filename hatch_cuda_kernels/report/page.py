@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.arch import version_text
-from hatch_cuda_kernels.includes import PackageRecord
+from hatch_cuda_kernels.compiler.toolchain import PackageRecord
 from hatch_cuda_kernels.names import values_text
 from hatch_cuda_kernels.report.figures import (
     ABOUT_THE_SAME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     #: Name, module and policy.
     Key: TypeAlias = tuple[str, str | None, Policy]
-
-_T = TypeVar("_T")
 
 
 def load(request: Request) -> Loaded:
@@ -107,9 +105,10 @@ class LoadedKernels:
 
     def forget(self, kernel: Kernel) -> None:
         """Drop a kernel. Who has it can still use it."""
-        _drop(self._kernels, kernel)
-        for by_name in [*self._by_name.values()]:
-            _drop(by_name, kernel)
+        tables: list[dict[Any, Kernel]] = [self._kernels, *self._by_name.values()]
+        for table in tables:
+            for key in [key for key, known in [*table.items()] if known is kernel]:
+                table.pop(key, None)
 
     def lookup(self, get_kernel: Callable[..., Kernel]) -> Callable[..., Kernel]:
         """Return a faster ``Store.get_kernel``: two look-ups for a loaded kernel, ``get_kernel`` for any other."""
@@ -142,11 +141,6 @@ class LoadedKernels:
             for kernel in [*self._kernels.values()]
             for context_id, (loaded, seconds) in [*launches_of(kernel).loads.items()]
         )  # fmt: skip
-
-
-def _drop(table: dict[_T, Kernel], kernel: Kernel) -> None:
-    for key in [key for key, known in [*table.items()] if known is kernel]:
-        table.pop(key, None)
 
 
 class InstanceInfo(NamedTuple):

@@ -22,11 +22,11 @@ from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, ManifestError, ToolchainError
 from hatch_cuda_kernels.includes import MARK, Project, package_of, read_closure
 from hatch_cuda_kernels.libraries import is_library_header, package_distribution, package_with
-from hatch_cuda_kernels.manifest import has_key, load_manifest, parse_manifest
+from hatch_cuda_kernels.manifest import flow, has_key, load_manifest, module_names, parse_manifest, stated_options
 from hatch_cuda_kernels.names import fill, placeholders
 from hatch_cuda_kernels.options import NvrtcOptions, options_of, override_options
 from hatch_cuda_kernels.plan import check_release, make_plan, open_reader, read_sources, requirements
-from hatch_cuda_kernels.port import flow, list_files, module_names, port, stated_options
+from hatch_cuda_kernels.port import list_files, port
 from hatch_cuda_kernels.scaffold.loaders import Loaders, Variants, matrix_of, read_loaders, variants
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 from hatch_cuda_kernels.terminal import list_text

@@ -748,9 +748,6 @@ _FLAGS: Final = {
 }
 _GUESS: Final = "{} is a guess for {}: {}; list its values"
 _OTHERS: Final = "{} may have other values: {}; list them"
-_FURTHER: Final = "{} may also be {}: too many combinations to draft; list those that are used"
-#: Each is compiled for the draft.
-_MOST_DRAFTED: Final = 256
 _OLD: Final = "{} is left out: the headers of CUDA 13 need C++17, the default"
 _OTHER: Final = "{} is left out: write it under extra if it matters"
 
@@ -805,14 +802,9 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
         for macro in one.chosen
         if macro.unresolved
     }
-    chosen = (
-        tuple((macro.name, guessed.get(macro, str(macro.value))) for macro in one.chosen if macro.is_axis)
-        for one in group
-    )
-    rows = [dict(row) for row in dict.fromkeys(chosen) if row]
-    further = {axis: [*dict.fromkeys(row[axis] for row in rows)][1:] for axis in axes}
-    if len(rows) <= _MOST_DRAFTED:
-        further = {}
+    rows = [
+        {macro.name: guessed.get(macro, str(macro.value)) for macro in one.chosen if macro.is_axis} for one in group
+    ]
     others = {macro.name: macro.others for one in group for macro in one.chosen if macro.others and macro.is_axis}
     define = {macro.name: macro.value for macro in (*first.fixed, *first.chosen)}
     define |= {axis: f"{{{axis}}}" for axis in axes}
@@ -820,13 +812,12 @@ def _variants(group: Sequence[PythonCompile], stem: str) -> Variants:
     options |= {"default_device": True} if first.is_cupy else {}
     return Variants(
         name="_".join([stem, *bare, *(f"{{{axis}}}" for axis in axes)]),
-        combinations=rows[:1] if further else rows,
+        combinations=[row for at, row in enumerate(rows) if row and row not in rows[:at]],
         options=options | ({"define": define} if define else {}),
         instances=[*dict.fromkeys(name for one in group for name in one.names if "<" in name)],
         guesses=[
             *(_GUESS.format(value, macro.name, macro.unresolved) for macro, value in guessed.items()),
             *(_OTHERS.format(*one) for one in others.items()),
-            *(_FURTHER.format(axis, ", ".join(values)) for axis, values in further.items() if values),
         ],
         left_out=left_out,
     )

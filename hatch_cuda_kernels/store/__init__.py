@@ -21,8 +21,7 @@ __getattr__ = lazy(
     __name__,
     {
         "contents": (
-            "extract_images image_id image_shares images_in is_bomb list_contents modules_of open_package read_member "
-            "SBOM_FILE sbom_text UNREADABLE"
+            "extract_images is_bomb list_contents modules_of open_package read_member SBOM_FILE sbom_text UNREADABLE"
         ),
         "families": "ModuleFamily",
         "index": (

@@ -10,20 +10,18 @@ import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
-from hatch_cuda_kernels.arch import SmArch, release_of
-from hatch_cuda_kernels.compiler.toolchain import distribution
+from hatch_cuda_kernels.arch import release_of
+from hatch_cuda_kernels.compiler.toolchain import PackageRecord, distribution
 from hatch_cuda_kernels.errors import InputError, StoreError
-from hatch_cuda_kernels.image import ImageId
-from hatch_cuda_kernels.includes import PackageRecord
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDER, KernelLine, ModuleIndex, Stored
+from hatch_cuda_kernels.store.index import INDEX_FILE, KERNELS_FILE, STORE_FOLDER, KernelLine, ModuleIndex
 from hatch_cuda_kernels.store.reader import StoreReader, find_store
 from hatch_cuda_kernels.store.source import ModuleSource
 from hatch_cuda_kernels.store.texts import json_text
@@ -157,48 +155,6 @@ def _signature(line: KernelLine) -> dict[str, Any]:
     if line.names:
         data["names"] = list(line.names)
     return data
-
-
-def image_shares(sizes: Mapping[str, int], contents: Mapping[str, Any]) -> dict[str, dict[ImageId, int]]:
-    """Return each image's share of the file of the store that holds it, by its path; they add up to the file's size.
-
-    Images that are compressed together share a block in proportion to their sizes. An image whose bytes are those of
-    another one costs nothing.
-    """
-    held: dict[str, dict[ImageId, float]] = {}
-    blocks: dict[Stored, dict[int, tuple[ImageId, int]]] = {}
-    for key, image in images_in(contents):
-        stored = image.get("stored")
-        if stored is None:
-            held[f"{key.module}/{image['file']}"] = {key: 1}
-        elif stored["size"]:
-            block = blocks.setdefault(Stored(stored["file"], stored["at"], stored["size"]), {})
-            block.setdefault(stored["skip"], (key, image["bytes"]))
-    for place, inside in blocks.items():
-        total = sum(size for _, size in inside.values()) or 1
-        held.setdefault(place.file, {}).update({key: place.size * size / total for key, size in inside.values()})
-    return {path: dict(_divide(held[path], size)) for path, size in sizes.items() if path in held}
-
-
-def _divide(weights: Mapping[ImageId, float], total: int) -> Iterator[tuple[ImageId, int]]:
-    """Yield integer parts of a total, in proportion to the weights; their sum is the total."""
-    scale, passed, given = total / (sum(weights.values()) or 1), 0.0, 0
-    for key, weight in weights.items():
-        passed += weight * scale
-        yield key, round(passed) - given
-        given = round(passed)
-
-
-def images_in(contents: Mapping[str, Any]) -> Iterator[tuple[ImageId, dict[str, Any]]]:
-    """Yield every image of what ``list_contents`` returns, or of indexes by module, with what it is called."""
-    for name, module in contents["modules"].items():
-        for image in module["images"]:
-            yield image_id(name, image), image
-
-
-def image_id(module: str, image: Mapping[str, Any]) -> ImageId:
-    """Return what an image is called, from its JSON. Raises KeyError or ValueError for anything else."""
-    return ImageId(module, SmArch.parse(image["arch"]), image["kind"])
 
 
 def extract_images(reader: StoreReader, folder: str | Path) -> list[Path]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -21,7 +22,7 @@ from hatch_cuda_kernels.arch import (
 )
 from hatch_cuda_kernels.errors import BuildError, Problem
 from hatch_cuda_kernels.names import listed_module
-from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ImageRecord
+from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ImageRecord, ModuleIndex
 from hatch_cuda_kernels.terminal import list_text
 
 if TYPE_CHECKING:
@@ -273,18 +274,34 @@ def check_wheel(wheel: Path, limit: int) -> None:
 def _check(what: str, size: int, limit: int, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> None:
     if size <= limit:
         return
-    from hatch_cuda_kernels.store.contents import image_shares, images_in  # few stores are too large
-
     texts = (read(name) for name in sorted(sizes) if name.endswith(f"/{INDEX_FILE}"))
-    contents = {"modules": {index["module"]: index for index in map(json.loads, texts)}}
-    found = (share for images in image_shares(sizes, contents).values() for share in images.items())
-    shares = sorted(found, key=lambda share: share[1], reverse=True)
-    is_packed = all("stored" in image for _, image in images_in(contents))
+    indices = [ModuleIndex.from_json(json.loads(text)) for text in texts]
+    images = [(index.module, image) for index in indices for image in index.images]
+    shares = sorted(_shares(images, sizes), key=lambda share: share[0], reverse=True)
     advice = (
         "to fix: fewer architectures or instances, PTX in place of a CUBIN, no lineinfo or debug"
-        f"{'' if is_packed else ', packing: solid'}, or a larger max_wheel_size"
+        f"{'' if all(image.stored for _, _, image in shares) else ', packing: solid'}, or a larger max_wheel_size"
     )
-    listed = [f"{image.module} {image.arch} {image.kind}: {share:,}" for image, share in shares[:_LISTED]]
+    listed = [f"{module} {image.arch} {image.kind}: {bytes_:,}" for bytes_, module, image in shares[:_LISTED]]
     more = [f"and {len(shares) - _LISTED} more"] if len(shares) > _LISTED else []
     message = f"{what} {size:,} bytes, {size - limit:,} more than max_wheel_size allows; the largest images in it:"
     raise BuildError(["\n  ".join([message, *listed, *more, advice])])
+
+
+def _shares(
+    images: Sequence[tuple[str, ImageRecord]], sizes: Mapping[str, int]
+) -> Iterator[tuple[int, str, ImageRecord]]:
+    """Yield each stored image once, with its bytes; images of a block share its bytes by their unpacked sizes."""
+    blocks: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    for _, image in images:
+        if image.stored:
+            blocks[image.stored.file, image.stored.at][image.sha256] = image.bytes
+    firsts: dict[str, tuple[str, ImageRecord]] = {}
+    for module, image in images:
+        firsts.setdefault(image.sha256, (module, image))
+    for module, image in firsts.values():
+        stored = image.stored
+        if stored and stored.size:
+            yield stored.size * image.bytes // sum(blocks[stored.file, stored.at].values()), module, image
+        else:
+            yield sizes[stored.file if stored else f"{module}/{image.file}"], module, image

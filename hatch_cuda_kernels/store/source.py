@@ -518,7 +518,7 @@ def package_copies(reader: StoreReader, index: ModuleIndex) -> dict[str, Path]:
 
 def _other_packages(index: ModuleIndex) -> Iterator[tuple[str, str]]:
     """Yield the packages that are not here as they were compiled with, each with a sentence if another version is."""
-    from hatch_cuda_kernels.includes import installed_versions  # as above
+    from hatch_cuda_kernels.compiler.toolchain import installed_versions  # as above
 
     for name in sorted({one["package"] for one in index.packages}):
         here = installed_versions(name)

@@ -766,8 +766,6 @@ struct Line {
   std::string name;
   std::vector<std::string> types, names;
 
-  bool is_kernel() const { return key.find_first_of("&<{") != 0; }
-
   static Line parse(std::string_view line) {
     const std::vector<std::string> fields = split(line, '\t');
     require(is_text(line) && fields.size() >= 5 && fields.size() <= 7 && is_file_name(fields[1]), "a line is damaged");
@@ -846,8 +844,7 @@ struct DriverLaunch {
   unsigned count;
 };
 
-struct OpaqueHandle;
-using Handle = OpaqueHandle*;  // CUcontext, CUlibrary, CUkernel, CUfunction
+using Handle = struct OpaqueHandle*;  // CUcontext, CUlibrary, CUkernel, CUfunction
 
 #define HATCH_CUDA_KERNELS_CALLS(X)                                                                          \
   X(cuInit, unsigned)                                                                                        \
@@ -1005,11 +1002,16 @@ class DuringCapture {
 };
 
 /// An image that the driver holds, for all contexts.
-using Library = std::shared_ptr<OpaqueHandle>;
-
-inline void unload(Handle library) {
-  if (!Driver::get().is_ending) Driver::get().cuLibraryUnload(library);
-}
+class Library {
+ public:
+  explicit Library(Handle handle_) : handle(handle_) {}
+  ~Library() {
+    if (!Driver::get().is_ending) Driver::get().cuLibraryUnload(handle);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  const Handle handle;
+};
 
 // ------------------------------------------------------------------------------------------------------- Arguments
 
@@ -1409,7 +1411,7 @@ class StoreData {
   KernelState& kernel(std::string_view name, std::string_view module) {
     const Lock lock(mutex_);
     auto [line, is_listed] = find_kernel(name, module);
-    if (!is_listed) find_image(request_here(line, false));  // throws, with why not
+    if (!is_listed) throw_no_image(request_here(line, false));
     std::unique_ptr<KernelState>& state = kernels_[{line.module, line.key}];
     if (!state) state = std::make_unique<KernelState>(*this, line);
     state->loaded();
@@ -1423,23 +1425,30 @@ class StoreData {
     std::vector<std::string> lacking;
     for (const Record& image : index(line.module).images) lacking.insert(lacking.end(), image.lacks.begin(), image.lacks.end());
     for (const Line& other : lines_from(""))
-      if (other.module == line.module && other.is_kernel() && std::find(lacking.begin(), lacking.end(), other.lowered) == lacking.end())
+      if (other.module == line.module && other.key.find_first_of("&<{") != 0 &&
+          std::find(lacking.begin(), lacking.end(), other.lowered) == lacking.end())
         return {line, other};
     throw NotFoundError(cat("no kernel of module ", line.module, " is in all its images; the variable ", name, " needs one"), name);
   }
 
-  /// What is asked for: a kernel on a device such as sm_90, or on the current one.
   Request request(std::string_view name, std::string_view module, const std::string& arch, std::optional<Version> driver) {
     const Lock lock(mutex_);
     auto [line, is_listed] = find_kernel(name, module);
-    if (arch.empty()) return request_here(line, is_listed);
+    Version device;
     try {
-      const Arch device = Arch::parse(arch);
-      require(!device.is_virtual, "it is not a device");
-      return {line, is_listed, device.capability, driver};
+      const Arch parsed = Arch::parse(arch);
+      require(!parsed.is_virtual, "it is not a device");
+      device = parsed.capability;
     } catch (const Malformed&) {
       throw NotFoundError(cat("'", arch, "' is no device; write it like sm_90"), arch);
     }
+    return {line, is_listed, device, driver};
+  }
+
+  Request request_here(std::string_view name, std::string_view module) {
+    const Lock lock(mutex_);
+    auto [line, is_listed] = find_kernel(name, module);
+    return request_here(line, is_listed);
   }
 
   Explanation explain(const Request& request, Ask ask) {
@@ -1491,7 +1500,7 @@ class StoreData {
     const Lock lock(mutex_);
     std::vector<std::string> names;
     for (const Line& line : lines_from(""))
-      if (line.is_kernel()) names.push_back(line.name);
+      if (line.key.find_first_of("&<{") != 0) names.push_back(line.name);
     return names;
   }
 
@@ -1658,6 +1667,12 @@ class StoreData {
     throw NoImageError(text, request.line.name, arch, std::move(candidates), help);
   }
 
+  [[noreturn]] void throw_no_image(const Request& request) {
+    std::vector<Candidate> candidates;
+    climb(request, Ask::nothing, false, candidates);
+    throw_no_image(request, std::move(candidates));
+  }
+
   std::vector<std::string> fixes(const Request& request, const std::vector<Candidate>& candidates) {
     std::vector<std::string> found;
     const auto says = [&](const char* words) {
@@ -1747,16 +1762,16 @@ class StoreData {
   std::optional<Loaded> load(const Request& request, const Record& image, Loaded loaded, std::string& reason, bool& leaves_rung) {
     Driver& driver = Driver::get();
     const DuringCapture guard(driver);
-    Library& known = libraries_[{request.line.module, image.sha256}];
-    Library library = known;
+    std::shared_ptr<Library>& known = libraries_[{request.line.module, image.sha256}];
+    std::shared_ptr<Library> library = known;
     const char* call = "cuLibraryLoadData";
     int code = 0;
     if (!library) {
       Handle made = nullptr;
       code = driver.cuLibraryLoadData(&made, loaded.image.data.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-      if (code == 0) library = Library(made, unload);
+      if (code == 0) library = std::make_shared<Library>(made);
     }
-    if (code == 0) code = driver.cuLibraryGetKernel(&loaded.kernel, library.get(), (call = "cuLibraryGetKernel", loaded.image.lowered.c_str()));
+    if (code == 0) code = driver.cuLibraryGetKernel(&loaded.kernel, library->handle, (call = "cuLibraryGetKernel", loaded.image.lowered.c_str()));
     if (code == 0) code = driver.cuKernelGetFunction(&loaded.function, (call = "cuKernelGetFunction", loaded.kernel));
     leaves_rung = code == 218 || (code >= 221 && code <= 223);  // no PTX would work
     if (code == 500) {
@@ -1773,7 +1788,7 @@ class StoreData {
     driver.check(driver.cuCtxGetCurrent(&loaded.context), "cuCtxGetCurrent");
     driver.check(driver.cuCtxGetDevice(&loaded.ordinal), "cuCtxGetDevice");
     known = library;
-    loaded.library = library.get();
+    loaded.library = library->handle;
     loaded.image.data = {};
     loaded.image.owner = nullptr;
     return loaded;
@@ -1783,7 +1798,7 @@ class StoreData {
   std::recursive_mutex mutex_;
   std::optional<std::string> listing_;
   std::map<std::string, Index> indexes_;
-  std::map<std::pair<std::string, std::string>, Library> libraries_;  ///< by module and digest
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<Library>> libraries_;  ///< by module and digest
   std::map<std::pair<Version, std::string>, std::string> refused_;                      ///< by device and digest: why
   std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelState>> kernels_;
 };
@@ -1950,7 +1965,7 @@ class Store {
 
   /// Which image a kernel gets in the current context, and why not another; the driver is asked.
   Explanation explain(std::string_view name, std::string_view module = {}) const {
-    return data_->explain(data_->request(name, module, "", {}), detail::Ask::driver);
+    return data_->explain(data_->request_here(name, module), detail::Ask::driver);
   }
 
   /// The same by the table alone, on a device such as "sm_90" and a driver for a CUDA version; none: any driver.

@@ -66,12 +66,7 @@ def bomb(*members):
     """Return an archive whose last member is small, and has more bytes than any file of a package."""
     whole = io.BytesIO()
     *others, last = members
-    archive(
-        whole,
-        [*((name, LINE.format("m")) for name in others), (last, bytes(65 << 20))],
-        compression=ZIP_DEFLATED,
-        compresslevel=1,
-    )
+    archive(whole, [*((name, LINE.format("m")) for name in others), (last, bytes(65 << 20))], compression=ZIP_DEFLATED)
     return whole.getvalue()
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.cpp import (
-    UNKNOWN_VALUE,
     Edit,
     Edited,
     Editor,
-    Macro,
     MacroTable,
     SourceFile,
     TextError,
     TranslationUnit,
     parse,
+    unknown_macro,
 )
 
-UNKNOWN = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
+UNKNOWN = {"ARCH": (unknown_macro("ARCH"),)}
 
 
 def readings(text, **headers):
@@ -173,3 +172,46 @@ def test_a_header_is_read_by_the_branches_that_count():
     header = SourceFile("a.h", "#ifdef A\nint x;\n#else\nint y;\n#endif\n")
     assert [one.name for one in _of_header(header, '#define A\n#include "a.h"\n')] == ["x"]
     assert [one.name for one in _of_header(header, '#include "a.h"\n')] == ["y"]
+
+
+SIMPLE = """
+#define MARK __forceinline__ __device__
+#define EMPTY
+#define BOTH(a) a a
+#if UNKNOWN
+#define MAYBE static
+#else
+#define MAYBE inline
+#endif
+using A = int;
+using B = BOTH(long);
+using C = decltype([] { return 1; }());
+MARK int f(A a, const B& b = {}) { return a; }
+MAYBE EMPTY unsigned long g() const noexcept { return 0; }
+template <class T, int N = 3, class = X<Y<T>>> MARK static auto h(T (&t)[N]) { }
+template <class T> MARK X<T> i(X<T> x, int y) { BOTH(;) }
+template <> int j<int>(int) { return 1; }
+struct S {
+  using A = S; S() { } explicit S(int x) { } ~S() { }
+  int k(int x) const { return x; } operator int() { return 1; }
+};
+int S::l(int x) { return x; }
+int m(int x), n(int y);
+API(x) void o() { }
+NAME(p) { }
+typedef int (q)(int x);
+friend class r;
+const int s(1), t(A());
+extern "C" int u(int x) { return 1; }
+"""
+
+
+def test_what_is_passed_at_a_glance_is_what_is_read():
+    """An alias or a function of which nobody asked more than its name, its words and its body is as it is in full."""
+    (reading,), _ = readings(SIMPLE)
+    passed = [one for one in reading if one._first >= 0]
+    assert {"A", "f", "g", "k"} <= {one.name for one in passed}
+    for one in passed:
+        told = one.kind, one.name, one.qualifier, one.body_texts, one.words
+        whole = one.stream.read_at(one.tokens[0].at, one.parent)
+        assert told == (whole.kind, whole.name, whole.qualifier, whole.body_texts, whole.words)

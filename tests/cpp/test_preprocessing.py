@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels.cpp import (
-    UNKNOWN_VALUE,
     Cursor,
     Inclusion,
     InclusionError,
-    Macro,
     MacroTable,
     Run,
     SourceFile,
@@ -25,6 +23,7 @@ from hatch_cuda_kernels.cpp import (
     UnbalancedError,
     lex,
     parse_define,
+    unknown_macro,
 )
 from hatch_cuda_kernels.cpp.stream import brace_macros
 
@@ -51,7 +50,7 @@ def tokens(text, **options):
     unit = read(text, **options)
     if any(condition.holds is None for condition in unit.conditions):
         return None
-    stream = Stream(unit.roots[0], unit.macros, brace_macros(unit.macros))
+    stream = Stream(unit.roots[0], brace_macros(unit.macros))
     return [token.text for token in Cursor(stream).tokens()]
 
 
@@ -131,7 +130,7 @@ def test_the_toolkits_headers_are_read_as_by_gcc():
 
 def test_a_condition_of_an_unknown_value_lets_both_branches_count():
     """What only the architecture decides is neither true nor false; what is decided besides it is."""
-    arch = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
+    arch = {"ARCH": (unknown_macro("ARCH"),)}
     found = read("#if ARCH >= 800\n#endif\n#if 0 && ARCH\n#endif\n#if defined(ARCH) || X\n#endif\n", arch)
     assert [condition.holds for condition in found.conditions] == [None, False, True]
 
@@ -139,10 +138,10 @@ def test_a_condition_of_an_unknown_value_lets_both_branches_count():
 def test_a_macro_is_what_it_was_defined_as_before_its_use():
     """Later definitions and other files' do not count before they are read; those of an unknown branch may hold."""
     unit = read('#define N 1\n#include "a.h"\nN\n#undef N\nN\n', a="#undef N\n#define N 2\n")
-    stream = Stream(unit.roots[0], unit.macros, frozenset())
+    stream = Stream(unit.roots[0], frozenset())
     found = [token.text for token in Cursor(stream).tokens()]
     assert [text for text in found if not text.startswith("#")] == ["2", "N"]
-    unit = read("#if A\n#define N 1\n#else\n#define N 2\n#endif\n", {"A": (Macro("A", None, False, (UNKNOWN_VALUE,)),)})
+    unit = read("#if A\n#define N 1\n#else\n#define N 2\n#endif\n", {"A": (unknown_macro("A"),)})
     assert [found and found.body[0].text for found in unit.macros.now("N")] == ["1", "2"]
 
 
@@ -151,7 +150,7 @@ def test_a_use_that_doubles_for_ever_is_an_error_with_its_place():
     """No text makes a reader eat the memory of the machine."""
     lines = ["#define A0 x x", *(f"#define A{n} A{n - 1} A{n - 1}" for n in range(1, 64)), "int A63;"]
     unit = read("\n".join(lines))
-    stream = Stream(unit.roots[0], unit.macros, frozenset())
+    stream = Stream(unit.roots[0], frozenset())
     with pytest.raises(TextError, match=r"k\.cu:65: this use of a macro becomes more than"):
         [*Cursor(stream).tokens()]
 
@@ -218,7 +217,7 @@ def test_a_file_is_read_once_inside_a_branch_of_which_nothing_is_known():
     }
     text = '#if ARCH\n#include "0.h"\n#include "1.h"\n#endif\n#include "0.h"\n'
     files["k.cu"] = SourceFile("k.cu", text)
-    unknown = {"ARCH": (Macro("ARCH", None, False, (UNKNOWN_VALUE,)),)}
+    unknown = {"ARCH": (unknown_macro("ARCH"),)}
     unit = TranslationUnit.read(files, ["k.cu"], lambda _f, one: [one.operand.strip().strip('"')], MacroTable(unknown))
     assert unit.count == 2 * count
 
@@ -243,19 +242,25 @@ def _random_directives(rng, names):
 
 
 def _told(unit):
-    """Return all that is known of a unit that does not depend on how time is counted."""
+    """Return all that counts of a unit: of macros, what the words mean that are there, and what is left of them."""
     found, waiting = [], [*unit.roots]
     while waiting:
         visit = waiting.pop(0)
         for item, depth in visit.nested:
             if isinstance(item, Run):
-                meant = {name: unit.macros.at(name, item.time) for name in "ABC"}
+                words = {"A", "B", "C"}.intersection(visit.file.tokens(item.number))
+                meant = {
+                    name: known for name, known in visit.macros.table.reached(words, item.time).items() if any(known)
+                }
                 found.append((visit.file.name, item.number, depth, meant))
             elif isinstance(item, Inclusion):
-                changed = unit.macros.changed(item.since, item.until)
-                found.append((visit.file.name, item.visit.file.name, item.directive, depth, changed))
+                left = item.visit.macros.left
+                found.append((visit.file.name, item.visit.file.name, item.directive, depth, left))
         waiting += [one.visit for one in visit.inclusions]
-    conditions = [(one.file.name, one.directive, one.holds, unit.macros.at("A", one.time)) for one in unit.conditions]
+    conditions = [
+        (one.file.name, one.directive, one.holds, [one.macros.at(name, one.time) for name in one.directive.texts])
+        for one in unit.conditions
+    ]
     return found, conditions, {name: unit.macros.now(name) for name in "ABC"}, {*unit.macros.definitions()}
 
 
@@ -268,7 +273,7 @@ def test_what_was_read_for_another_source_changes_nothing(seed):
     texts |= {"end.h": "#ifndef END\n#define END\n#if C\nint c;\n#endif\n#endif\n"}
     sources = {f"{number}.cu": _random_directives(rng, headers) for number in range(4)}
     shared = {name: SourceFile(name, text) for name, text in (texts | sources).items()}
-    unknown = {"UNKNOWN": (Macro("UNKNOWN", None, False, (UNKNOWN_VALUE,)),)}
+    unknown = {"UNKNOWN": (unknown_macro("UNKNOWN"),)}
 
     def read(files, name):
         return TranslationUnit.read(files, [name], lambda _, one: [one.operand.strip().strip('"')], MacroTable(unknown))

@@ -61,27 +61,6 @@ def test_a_symbol_defined_twice_names_both_sources(tmp_path, lto, symbols):
         assert f"{symbol} is defined in kernels/tables.cu and in again.cu; define it in one of them" in problem
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lto", ["false", "true"])
-def test_a_listed_variable_of_which_each_source_has_a_copy_is_an_error(tmp_path, lto):
-    """The host would set one of them, and kernels of the other source would not see it."""
-    manifest = (
-        "schema: 1\narches: [sm_80]\nmodules:\n"
-        f"  t: {{sources: [a.cu, b.cu], options: {{lto: {lto}}}, globals: [shared, %s]}}\n"
-    )
-    header = (
-        "static __constant__ int scale; inline __device__ int shared; namespace n { static __device__ int bias; }\n"
-    )
-    kernel = 'extern "C" __global__ void {0}(int* y) {{ *y += scale + shared + n::bias; }}\n'
-    files = {f"{name}.cu": f'#include "s.h"\n{kernel.format(name)}' for name in "ab"} | {"s.h": header}
-    for name in ("scale", "n::bias"):
-        (problem,) = problems_of_build(write_linked(tmp_path, manifest % f"'{name}'", **files))
-        copies = "a.cu and b.cu have it, each its own copy (static, or const): declare it extern in all sources but one"
-        assert problem.endswith(f": modules.t.globals[1]: '&{name}', for sm_80: {copies}")
-    files["b.cu"] = 'extern __device__ int shared; extern "C" __global__ void b(int* y) { *y += shared; }\n'
-    assert problems_of_build(write_linked(tmp_path, manifest % "scale", **files)) == []
-
-
 def test_templates_that_two_sources_instantiate_are_no_repeats(tmp_path):
     """Each has them, and the linker takes one."""
     manifest = "schema: 1\narches: [sm_80]\nmodules: {t: {sources: [a.cu, b.cu]}}\n"

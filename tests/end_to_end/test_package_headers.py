@@ -18,8 +18,8 @@ from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain import load_toolchain, pip_install
+from hatch_cuda_kernels.compiler.toolchain.packages import _owners_in
 from hatch_cuda_kernels.errors import InputError, ManifestError
-from hatch_cuda_kernels.includes.installed import _owners_in
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import describe_plan, make_plan, missing_headers, read_sources
 from hatch_cuda_kernels.plugin.layout import wheel_inputs

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.job import Recipe
+from hatch_cuda_kernels.compiler.job import Recipe, owner_of
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.cpp import SourceFile, TextError, read_alone
-from hatch_cuda_kernels.execution_space import Declared, owner_of
+from hatch_cuda_kernels.execution_space import Declared
 from hatch_cuda_kernels.options import NvrtcOptions
 
 

@@ -11,7 +11,7 @@ import pytest
 from hatch_cuda_kernels import libraries
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.cpp.lexer import SourceFile
-from hatch_cuda_kernels.cpp.parser import read_alone
+from hatch_cuda_kernels.cpp.reading import read_alone
 from hatch_cuda_kernels.includes import packaged_standard_headers
 from hatch_cuda_kernels.libraries.table import table
 

@@ -293,7 +293,7 @@ RULE = "grid ceil_div(n, 256), block 256"
 PTX_DEVICES = "10.0, 10.1, 10.3, 10.7, 11.0, 12.0, 12.1, newer ones"
 HEAVY = ("+ y[i];", "+ y[i]; for (int k = 1; k < 40; ++k) y[i] = sqrtf(y[i] + k) / x[i + k];")
 FAULTS = {
-    "a kernel removed": Fault(without_line("saxpy"), "kernel-removed", ("saxpy", "", "")),
+    "a kernel gone": Fault(without_line("saxpy"), "kernel-removed", ("saxpy", "", "")),
     "an instance gone": Fault(
         edited("N: [4, 8]", "N: [4]"), "kernel-removed", ("sum<double, 8>, sum<float, 8>", "", "")
     ),
@@ -343,7 +343,7 @@ FAULTS = {
     ),
     "a global gone": Fault(edited("globals: [factor], ", ""), "variable-removed", ("factor", "", "")),
     "a global grown": Fault(rebuild(("factor[4]", "factor[8]")), "variable-resized", ("factor", 16, 32)),
-    "a launch rule removed": Fault(
+    "a launch rule gone": Fault(
         of_index("saxpy", lambda index: index.pop("launch")), "launch-rule-removed", ("saxpy", RULE, "")
     ),
     "a launch in clusters": Fault(
@@ -360,7 +360,7 @@ FAULTS = {
         rebuild(("__launch_bounds__(512)", "__cluster_dims__(2, 1, 1)"), manifest=NEW_ARCHES), "launch-restricted",
         ("saxpy, cluster size", "any", "2 x 1 x 1"), before=rebuild(manifest=NEW_ARCHES),
     ),
-    "an architecture dropped": Fault(
+    "an architecture gone": Fault(
         drop_images("sm_80", "compute_80"), "architecture-removed",
         (f"{ALL}, devices 8.0, 8.6, 8.8, 8.9", "sm_80", "no image"), also("ptx-removed"),
     ),
@@ -368,12 +368,12 @@ FAULTS = {
         both(drop_images("compute_80"), rename_arch("sm_80", "sm_80a")), "architecture-removed",
         (f"{ALL}, devices 8.6, 8.8, 8.9", "sm_80", "no image"), before=drop_images("compute_80"),
     ),
-    "an architecture dropped that no toolkit had yet": Fault(
+    "an architecture gone that no toolkit had yet": Fault(
         both(drop_images("compute_80", "sm_80"), rename_arch("sm_90", "sm_151")), "architecture-removed",
         (f"{ALL}, devices 15.0", "sm_150", "no image"),
         before=both(drop_images("compute_80", "sm_80"), rename_arch("sm_90", "sm_150")),
     ),
-    "PTX dropped": Fault(
+    "PTX gone": Fault(
         drop_images("compute_80"), "ptx-removed", (f"{ALL}, devices 8.7, {PTX_DEVICES}", "compute_80 PTX", "no image")
     ),
     "PTX of a higher architecture": Fault(
@@ -389,14 +389,14 @@ FAULTS = {
         (f"{ALL}, devices 8.0, 8.6, 8.8, 8.9, 9.0", "driver for CUDA 12.0", "driver for CUDA 13.0"),
         before=of_each_index(by_older_toolkit),
     ),
-    "sources removed": Fault(lose_sources, "sources-removed", ("build_double, build_float, saxpy and 1 more", "", "")),
+    "sources gone": Fault(lose_sources, "sources-removed", ("build_double, build_float, saxpy and 1 more", "", "")),
     "the store in another package": Fault(move_store, "store-moved", ("the package", "mylib", "other")),
     "a newer format": Fault(rebuild(), "format-raised", ("the package", "schema 1", "schema 2"), before=old_format),
-    "a kernel added": Fault(
+    "a kernel came": Fault(
         edited("N: [4, 8]", "N: [4, 8, 16]"), "kernel-added", ("sum<double, 16>, sum<float, 16>", "", ""),
         also("bytes-rose"),
     ),
-    "a template added": Fault(
+    "a template came": Fault(
         edited('["sum<{T}, {N}>"]', '["sum<{T}, {N}>", "sum<{T}, 2>"]'), "template-added", ("sum<{T}, 2>", "", ""),
         also("kernel-added", "bytes-rose"),
     ),
@@ -404,7 +404,7 @@ FAULTS = {
         rebuild(("factor[4];", "factor[4], other;"), manifest=MANIFEST.replace("[factor]", "[factor, other]")),
         "variable-added", ("other", "", ""),
     ),
-    "a launch rule added": Fault(
+    "a launch rule came": Fault(
         edited(SUMS, f"{SUMS}, launch: {{sum: {{block: 1, grid: 1}}}}"), "launch-rule-added",
         ("sum<double, 4>, sum<double, 8>, sum<float, 4> and 1 more", "", "grid 1, block 1"),
     ),
@@ -415,7 +415,7 @@ FAULTS = {
         rebuild(), "architecture-added", (f"{ALL}, devices 8.7, {PTX_DEVICES}", "no image", "compute_80 PTX"),
         before=rename_arch("compute_80", "compute_90a"),
     ),
-    "an architecture dropped, with PTX left": Fault(
+    "an architecture gone, with PTX left": Fault(
         drop_images("sm_90"), "ptx-instead", (f"{ALL}, devices 9.0", "sm_90", "compute_80 PTX")
     ),
     "a driver's floor lowered": Fault(
@@ -449,7 +449,7 @@ FAULTS = {
         rebuild(('extern "C" __global__ void __l', "__global__ void __l"), manifest=MANIFEST),
         "symbol-changed", ("saxpy", "saxpy", "_Z5saxpyPfPKfjf"),
     ),
-    "sources added": Fault(
+    "sources came": Fault(
         rebuild(), "sources-added", ("build_double, build_float, saxpy and 1 more", "", ""), before=lose_sources
     ),
     "a source changed": Fault(rebuild(("a * x[i]", "x[i] * a")), "source-changed", ("saxpy", "", "")),
@@ -560,7 +560,7 @@ def test_two_packages_are_not_two_releases(released, plant, capsys):
 @pytest.mark.parametrize("expect", ["major", "minor", "patch"])
 @pytest.mark.parametrize(
     ("fault", "severity"),
-    [("a kernel removed", "major"), ("a kernel added", "minor"), ("a source changed", "patch"), (None, "none")],
+    [("a kernel gone", "major"), ("a kernel came", "minor"), ("a source changed", "patch"), (None, "none")],
 )
 def test_a_verdict_beyond_the_expected_one_fails(released, plant, capsys, expect, fault, severity):
     """The status is 1, and the lines beyond are named, but not those that were expected."""
@@ -572,7 +572,7 @@ def test_a_verdict_beyond_the_expected_one_fails(released, plant, capsys, expect
     assert (f"expected {expect} at most, and the verdict is {severity}: " in told.err) == is_beyond
     assert f": {severity} (" in told.out if fault else "nothing changed" in told.out
     if is_beyond:
-        assert {"major": "kernel removed: saxpy", "minor": "kernel added: sum<"}.get(severity) in told.err
+        assert {"major": "kernel gone: saxpy", "minor": "kernel came: sum<"}.get(severity) in told.err
 
 
 def test_the_table_has_a_reason_for_each_line(released, plant, capsys):
@@ -588,9 +588,7 @@ def test_markdown_is_a_part_of_a_changelog(released, plant, capsys):
     """There is a heading for each severity, and whatever a name holds is shown as it is."""
     assert main(["compare", str(released), str(plant(FAULTS["an instance gone"].plant)), "--markdown"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(
-        "### Breaking changes\n\n- **Kernel removed**: `sum<double, 8>`, `sum<float, 8>` (get_kernel"
-    )
+    assert text.startswith("### Breaking changes\n\n- **Kernel gone**: `sum<double, 8>`, `sum<float, 8>` (get_kernel")
     assert text.endswith("Verdict: **major** (1 change)\n")
 
 
@@ -614,7 +612,7 @@ def test_a_damaged_wheel_is_bad_input(released, plant, capsys):
     assert "saxpy.sm_90.cubin does not match" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("seeds", slow_but([range(6)], [range(6), range(6, 60)]), ids=str)
+@pytest.mark.parametrize("seeds", slow_but([range(12)], [range(12), range(12, 60)]), ids=str)
 def test_no_damage_raises_anything(rebuilt, tmp_path, seeds, capsys):
     """Whatever is wrong in a file of one of two releases, there is a verdict, or an error that says what it is."""
     sound = rebuilt(())

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.runtime.launch import accelerator, arrays
 @pytest.fixture
 def kernel(example_store, driver, monkeypatch):
     """Return saxpy in a process that has met no array yet."""
-    monkeypatch.setattr(arrays, "_FAMILIES", {})
+    monkeypatch.setattr(arrays, "_ACCESSES", {})
     for name, value in {
         "tensor": arrays._NoTensor,
         "data_ptr": arrays._never,

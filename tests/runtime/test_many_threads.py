@@ -37,7 +37,7 @@ def store(driver, fresh_cache, make_project, tmp_path, monkeypatch):
     root = make_project(MANIFEST, **{"m.cu": SOURCE})
     build_store(load_manifest(root / "kernels.yaml"), tmp_path / "out")
     driver.seen = []
-    monkeypatch.setattr(arrays, "_FAMILIES", {})
+    monkeypatch.setattr(arrays, "_ACCESSES", {})
 
     def launch(config, _, __, extra):
         words = (ctypes.c_void_p * 5).from_address(extra)

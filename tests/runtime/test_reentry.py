@@ -173,5 +173,5 @@ def test_shapes_and_types_without_end_do_not_pile_up(example_store, driver):
         kernel[number, 64](2.0, None, None, 4)
     assert len(kernel._known) <= 256
     assert len(kernel._launches._met) <= 256
-    assert len(arrays._FAMILIES) <= 256
+    assert len(arrays._ACCESSES) <= 256
     assert len(values.NUMBERS) <= 256

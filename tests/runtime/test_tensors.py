@@ -24,7 +24,7 @@ def kernel(example_store, driver, monkeypatch, launches):
     """Return saxpy on a device that the CPU's tensors are on, with torch's current stream."""
     if launches is not None:
         monkeypatch.setattr(torch.Tensor, "__dlpack_c_exchange_api__", capsule_for_cpu(torch))
-    monkeypatch.setattr(arrays, "_FAMILIES", {})
+    monkeypatch.setattr(arrays, "_ACCESSES", {})
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda ordinal: STREAM + ordinal + 1, raising=False)
     monkeypatch.setattr(driver, "cuCtxGetDevice", lambda: (driver.CUresult.CUDA_SUCCESS, -1))
     saved = dict(arrays.FAST)
@@ -134,7 +134,7 @@ def test_inside_a_transform_the_way_out_is_named(kernel, driver, transform):
 
 def test_a_torch_without_cuda_is_no_obstacle(example_store, driver, monkeypatch):
     """Its tensors are refused by name; other arrays are launched in the same process."""
-    monkeypatch.setattr(arrays, "_FAMILIES", {})
+    monkeypatch.setattr(arrays, "_ACCESSES", {})
     monkeypatch.delattr(torch._C, "_cuda_getCurrentRawStream", raising=False)
     kernel = open_store(example_store).get_kernel("saxpy")
     with pytest.raises(ArgumentError, match="the tensor is on cpu, not on a CUDA device"):

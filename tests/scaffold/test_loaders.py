@@ -182,17 +182,6 @@ def test_other_ways_to_choose_macros(text, name, macros, guesses, left_out, draf
     assert (found[name].guesses, found[name].left_out) == (guesses, left_out)
 
 
-def test_of_too_many_combinations_one_is_drafted(drafted):
-    """A comment has the other values: each combination would be compiled, and be images in the wheel."""
-    values = ", ".join(f"A{at}=1 if a[{at}] else 2 if b[{at}] else 3" for at in range(6))
-    loader = "def load(**subs):\n    text = open('k.cu').read()\n    for a, b in subs.items():\n"
-    loader += "        text = text.replace(a, b)\n    return RawModule(code=text)\n"
-    found, _ = drafted(["k.cu"], **{"use.py": f"{loader}load({values})\n"})
-    [drafted_one] = found.values()
-    assert drafted_one.stated["matrix"] == {f"A{at}": ["1"] for at in range(6)}
-    assert drafted_one.guesses[0] == "A0 may also be 2, 3: too many combinations to draft; list those that are used"
-
-
 def test_macros_in_front_of_the_text(drafted):
     """Lines with #define, by format and in a mapping; what is defined for some only takes an entry of its own."""
     text = """\

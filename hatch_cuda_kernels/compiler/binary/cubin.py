@@ -51,11 +51,6 @@ class SymbolRow(NamedTuple):
         """Whether it is a function, a variable or something else."""
         return self.info & 0xF
 
-    @property
-    def is_local(self) -> bool:
-        """Whether it is of one source, so that others may have symbols of this name."""
-        return self.info >> 4 == 0
-
 
 class Elf(NamedTuple):
     """One ELF file."""
@@ -262,8 +257,6 @@ class Cubin:
     """By lowered name, sorted."""
     variables: dict[str, int]
     """Bytes of each ``__device__`` and ``__constant__`` variable, by lowered name, sorted."""
-    local: frozenset[str]
-    """Those of them that are of one source, so that others may have variables of the same names."""
     relocatable: bool
     """Whether it still has to be linked: no driver loads it."""
     tool: str
@@ -299,14 +292,13 @@ def _read(elf: Elf) -> Cubin:
         for symbol in functions
         if symbol.other & _ENTRY
     }
-    objects = [
-        symbol
+    variables = {
+        symbol.name: symbol.size
         for symbol in elf.symbols
         # Special indices, from 0xff00 on, are beyond all sections.
         if symbol.kind == _OBJECT and symbol.section < len(elf.sections)
         if elf.sections[symbol.section].name.startswith((".nv.global", ".nv.constant"))
-    ]
-    variables = {symbol.name: symbol.size for symbol in objects}
+    }
     note = elf.content(_TOOL_NOTE)
     tool, target = _TOOL_VERSION.search(note), _TOOL_ARCH.search(note)
     arch = target[1].decode() if target else None
@@ -317,7 +309,6 @@ def _read(elf: Elf) -> Cubin:
         arch=arch,
         kernels=dict(sorted(kernels.items())),
         variables=dict(sorted(variables.items())),
-        local=frozenset(symbol.name for symbol in objects if symbol.is_local),
         relocatable=elf.kind == _RELOCATABLE,
         tool=tool[1].decode() if tool else "",
     )

@@ -23,8 +23,8 @@ __getattr__ = lazy(
         ),
         "packages": (
             "at_least bindings build_extra conda_install curand distribution documentation editable_install exactly "
-            "first_release made_by made_for_one_run own pinned pip_install program_command python_command "
-            "reinstall_option release_requirements toolchain_requirements"
+            "first_release installed_versions made_by made_for_one_run own package_records PackageRecord pinned "
+            "pip_install program_command python_command reinstall_option release_requirements toolchain_requirements"
         ),
         "toolchain": (
             "current_toolchain disagreement find_toolchain header_folders installed_headers "

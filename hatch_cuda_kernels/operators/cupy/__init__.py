@@ -8,7 +8,7 @@ their dtype, because CuPy's callers may reinterpret them.
 from __future__ import annotations
 
 import sys
-from functools import cached_property
+from functools import cached_property, partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -66,7 +66,8 @@ class CupyModule:
         self.enable_cooperative_groups = enable_cooperative_groups
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _module_again, (self._module, self.enable_cooperative_groups)
+        again = partial(CupyModule, enable_cooperative_groups=self.enable_cooperative_groups)
+        return again, (self._module,)
 
     def __repr__(self) -> str:
         return f"<CupyModule {self.name!r}>"
@@ -100,10 +101,6 @@ class CupyModule:
         del log_stream  # there is no log of what was compiled before
         for name in self._module.kernels:
             self._module.get_kernel(name)
-
-
-def _module_again(module: _ModuleOfStore, enable_cooperative_groups: bool) -> CupyModule:
-    return CupyModule(module, enable_cooperative_groups=enable_cooperative_groups)
 
 
 def _attribute(name: str, *, can_be_set: bool = False) -> Any:  # an int to whoever asks
@@ -193,12 +190,9 @@ class CupyKernel:
         return tuple(taken.reader(packing) for packing in launches_of(self.kernel).signature.packings)
 
     def _make(self, grid: Any, block: Any, shared_mem: int, stream: int) -> Callable[..., None]:
-        blocks, threads = _sizes(grid), _sizes(block)
-        if self.enable_cooperative_groups:
-            blocks = self._at_a_time(blocks, threads, shared_mem)
-            launch = launches_of(self.kernel).of_options(blocks, threads, shared_mem, stream, cooperative=True)
-        else:
-            launch = launches_of(self.kernel).of_options(blocks, threads, shared_mem, stream)
+        blocks, threads, cooperative = _sizes(grid), _sizes(block), self.enable_cooperative_groups
+        blocks = self._at_a_time(blocks, threads, shared_mem) if cooperative else blocks
+        launch = launches_of(self.kernel).of_options(blocks, threads, shared_mem, stream, cooperative=cooperative)
         if not isinstance(grid, list) and not isinstance(block, list):
             remember(self._launches, (grid, block, shared_mem, stream), launch)
         return launch

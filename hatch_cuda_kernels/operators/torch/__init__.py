@@ -14,14 +14,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 import torch
 
-from hatch_cuda_kernels.errors import ArgumentError, InputError
+from hatch_cuda_kernels.errors import ArgumentError, InputError, suggest
 from hatch_cuda_kernels.operators import kernels_with_rules
 from hatch_cuda_kernels.operators.torch.launch import (
     Argument,
@@ -134,12 +133,11 @@ def check_names(option: str, given: Iterable[str], operators: Collection[str], l
     """Raise InputError for a name that no operator has."""
     for name in given:
         if name not in operators:
-            near = get_close_matches(name, operators, n=1)
             reasons = (
                 why for kernel, why in left_out.items() if name in {operator_name(kernel), base_operator(kernel)}
             )
             reason = "".join(f": {why}" for why in islice(reasons, 1))
-            hint = f" (did you mean {near[0]!r}?)" if near and not reason else ""
+            hint = "" if reason else suggest(name, operators)
             known = ", ".join(operators) or "none: state launch: for kernels in the manifest"
             raise InputError(f"{option}: no operator is called {name!r}{reason}{hint}; there are {known}")
 

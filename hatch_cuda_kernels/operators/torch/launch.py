@@ -39,6 +39,7 @@ from hatch_cuda_kernels.driver import on_device, remember
 from hatch_cuda_kernels.errors import ArgumentError, InputError
 from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.operators import sizes_by_rule
+from hatch_cuda_kernels.signature import SMALL_FLOATS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Sequence
@@ -55,9 +56,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
 #: Types that are a float of Python where they are passed by value.
-_FLOATS: Final = frozenset(
-    {"float", "double", "__half", "__nv_bfloat16", "__nv_fp8_e4m3", "__nv_fp8_e5m2", "__nv_fp8_e8m0"}
-)
+_FLOATS: Final = SMALL_FLOATS | {"float", "double"}
 #: What torch's own functions for operators that write to tensors call their parameters: an argument of that name would
 #: be given twice (torch/_higher_order_ops/auto_functionalize.py).
 _TAKEN: Final = frozenset(

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hatch_cuda_kernels import compiler  # whose names are imported when they are used
 from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT, trace_files
@@ -153,34 +154,30 @@ def jit_ahead(request: Request) -> None:
 
 
 def _compile(request: Request) -> Entry:
-    from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain  # only in the one that compiles
+    from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain, pip_install, toolchain_requirements
 
     ask_ahead()
-    with suppress(ImportError):  # while NVRTC starts
-        from hatch_cuda_kernels.compiler import run_job
+    with suppress(ImportError):
+        _ = compiler.run_job  # is imported while NVRTC starts
     toolchain = load_toolchain()  # says what to install if it is missing
-    from hatch_cuda_kernels.compiler import entry_of, run_job
-
     source = request.source
     used, keyed = source.toolchain(toolchain), source.job(request.arch, request.instance)
     job = keyed if used is toolchain else source.job(request.arch, request.instance, as_here=True)
     job.check(toolchain)  # NVRTC is loaded by now: another one may have been in the process
     while True:
         try:
-            compiled = replace(run_job(job), toolchain=keyed.toolchain(used))
+            compiled = replace(compiler.run_job(job), toolchain=keyed.toolchain(used))
             break
         except CompileError as error:
             further = source.job_after(error, request.arch, request.instance)
             if further is None:
                 if older := _older(request, toolchain):
-                    from hatch_cuda_kernels.compiler.toolchain import pip_install, toolchain_requirements
-
                     built = request.module.toolchain
                     parts = toolchain_requirements(built["nvrtc"], headers=built.get("headers", ""))
                     error.add_note(f"NVRTC is {toolchain.nvrtc}{older}\n  to fix: {pip_install(*parts)}")
                 raise
             job = further
-    entry = entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
+    entry = compiler.entry_of(keyed, "cubin", compiled, wanted=request.kernel.name)
     index = request.module
     return entry if request.unlisted is None else entry._replace(family=index.family, axes=index.axes)
 
@@ -267,13 +264,9 @@ class _Finish(NamedTuple):
         request, record, arch = self.request, self.record, self.arch
         data, module, options = request.read(record).data, request.module.module, request.source.recipe().options
         if tool.path is not None:
-            from hatch_cuda_kernels.compiler import assemble
-
-            return assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
-        from hatch_cuda_kernels.compiler import LinkInput, link  # a large library
-
-        given, keep = LinkInput(data, record.kind, module), request.source.kept_variables(record)
-        return link(given, arch=arch, options=options, name=module, keep=keep)
+            return compiler.assemble(tool.path, data.decode(), arch=arch, options=options, name=module)
+        given, keep = compiler.LinkInput(data, record.kind, module), request.source.kept_variables(record)
+        return compiler.link(given, arch=arch, options=options, name=module, keep=keep)
 
 
 def finished_candidates(request: Request) -> Iterator[Candidate]:

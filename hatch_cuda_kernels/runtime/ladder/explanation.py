@@ -75,7 +75,7 @@ def explain(request: Request, take: Callable[[Image], object] | None) -> Explana
             what += f", which the manifest does not list: write {request.unlisted.line_to_add} to have it prebuilt"
         notes = (what, *notes)
     if request.module.packages:
-        from hatch_cuda_kernels.includes import PackageRecord  # few modules have any
+        from hatch_cuda_kernels.compiler.toolchain import PackageRecord  # few modules have any
 
         notes += tuple(f"headers of {PackageRecord.from_json(one)}" for one in request.module.packages)
     return Explanation(kernel.name, request.arch, request.driver, chosen, considered, fixes, taken, notes)

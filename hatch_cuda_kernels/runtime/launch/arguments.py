@@ -12,7 +12,14 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.errors import ArgumentError, HatchCudaKernelsError, LaunchError
-from hatch_cuda_kernels.runtime.launch.arrays import MAP_BYTES, TensorMap, address_reader, family, read_address
+from hatch_cuda_kernels.runtime.launch.arrays import (
+    MAP_BYTES,
+    TensorMap,
+    access_of,
+    address_reader,
+    check_elements,
+    read_address,
+)
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, FATAL, Element, MismatchError, UnusableError
 from hatch_cuda_kernels.runtime.launch.values import (
     PACKERS,
@@ -224,7 +231,7 @@ class Signature:
 
     def _device(self, index: int, arg: Any) -> int | None:
         try:
-            return family(arg).device(arg)
+            return access_of(arg).device(arg)
         except (*FATAL, HatchCudaKernelsError):
             raise
         except Exception as error:
@@ -234,7 +241,7 @@ class Signature:
         packing = self.packings[index]
         try:
             if packing.may_be_pointer:
-                family(arg).examine(arg)
+                check_elements(arg)
             value = self.readers[index](arg, ordinal, found)
             struct.pack(f"<{packing.code}", value)
         except (*FATAL, HatchCudaKernelsError):

@@ -1,6 +1,6 @@
 """Addresses, devices and streams of any library's arrays, without importing any framework.
 
-Arguments for pointers fall into families by their type. Each new type is examined once, by what it offers: the order
+The type of an argument for a pointer says how it is read. Each new type is examined once, by what it offers: the order
 in which libraries were imported does not matter.
 
 Torch tensors are the usual argument, and the generated launch functions read them without a call from here. They get
@@ -207,18 +207,6 @@ def _tensor_address(tensor: Any, ordinal: int, found: Found, element: Element) -
     return tensor.data_ptr() or _if_empty(tensor)
 
 
-def _examine_tensor(tensor: Any) -> None:
-    """Raise UnusableError for a tensor whose elements are not what is at its address."""
-    reason = _oddity(tensor)
-    if reason:
-        raise UnusableError(reason)
-
-
-def _tensor_device(tensor: Any) -> int | None:
-    ordinal: int = tensor.get_device()
-    return None if ordinal < 0 else ordinal
-
-
 def _reason(tensor: Any) -> str:
     return _oddity(tensor) or (
         "its memory was freed"
@@ -269,20 +257,6 @@ def dlpack_device(array: Any) -> int | None:
     """Return the ordinal of an array's device, None for memory that is on no CUDA device."""
     kind, ordinal = _dlpack_place(array)
     return ordinal if kind == _CUDA else None
-
-
-def dlpack_data(array: Any, element: Element) -> tuple[int, Any]:
-    """Return the address of an array, and the capsule that must be held as long as the address is used.
-
-    Raises UnusableError for memory that kernels cannot reach, and what has no capsule; MismatchError.
-    """
-    kind, _ = _dlpack_place(array)
-    if kind not in _REACHABLE:
-        raise UnusableError(f"the array is on DLPack device type {kind}, which kernels cannot reach")
-    tensor, capsule = _dlpack_tensor(array)
-    if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
-        element.check(word_of_dlpack(tensor.code, tensor.bits, tensor.lanes), f"{type_name(array)} of ")
-    return int(tensor.data or 0) + int(tensor.byte_offset), capsule
 
 
 def dlpack_layout(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, str | None, int]:
@@ -352,18 +326,18 @@ Address: TypeAlias = "Callable[[Any, int, Found, Element], Any]"
 
 
 def _nothing(_: Any) -> None:
-    """Return None: the argument is on no particular device, or needs no examination."""
+    """Return None: the argument is on no particular device, or has its elements at its address."""
 
 
-class Family(NamedTuple):
+class Access(NamedTuple):
     """How arguments of one type are read that are passed for a pointer."""
 
     address: Address
     """Gives the address. Raises UnusableError, or as such ElsewhereError or MismatchError."""
     device: Callable[[Any], int | None]
     """Gives the device's ordinal, or None for an argument on no particular device."""
-    examine: Callable[[Any], None] = _nothing
-    """Raises UnusableError if the address is not that of the elements. The fast way of a launch does not call this."""
+    oddity: Callable[[Any], str | None] = _nothing
+    """Gives why the address is not that of the elements, if so."""
 
 
 def address_reader(element: Element) -> Reader:
@@ -375,7 +349,7 @@ def address_reader(element: Element) -> Reader:
     """
 
     def read(arg: Any, ordinal: int, found: Found) -> int:
-        address: int = (_FAMILIES.get(arg.__class__) or family(arg))[0](arg, ordinal, found, element)
+        address: int = (_ACCESSES.get(arg.__class__) or access_of(arg))[0](arg, ordinal, found, element)
         return address
 
     return read
@@ -384,27 +358,33 @@ def address_reader(element: Element) -> Reader:
 read_address: Final = address_reader(ANYTHING)
 
 
-def family(arg: Any) -> Family:
-    """Return the family of an argument. A type that is met for the first time is examined."""
-    known = _NULL if arg is None else _FAMILIES.get(arg.__class__)
+def access_of(arg: Any) -> Access:
+    """Return how an argument for a pointer is read. A type that is met for the first time is examined."""
+    known = _NULL if arg is None else _ACCESSES.get(arg.__class__)
     if known is None:
-        known = _family_of(arg)
-        remember(_FAMILIES, arg.__class__, known)
+        known = _find_access(arg)
+        remember(_ACCESSES, arg.__class__, known)
     return known
 
 
-def _family_of(arg: Any) -> Family:
-    fixed = next((family for kinds, family in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
+def check_elements(arg: Any) -> None:
+    """Raise UnusableError if an argument's address is not that of its elements. The fast way of a launch does not."""
+    if reason := access_of(arg).oddity(arg):
+        raise UnusableError(reason)
+
+
+def _find_access(arg: Any) -> Access:
+    fixed = next((access for kinds, access in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
     if fixed is not None:
         return fixed
     if is_tensor(arg):
-        return Family(_tensor_address, _tensor_device, _examine_tensor)
+        return Access(_tensor_address, lambda tensor: tensor.get_device() if tensor.is_cuda else None, _oddity)
     if _is_cupy(arg):
-        return Family(_cupy_address, lambda array: int(array.data.device_id))
-    for attribute, family in _PROTOCOLS.items():
+        return Access(_cupy_address, lambda array: int(array.data.device_id))
+    for attribute, access in _PROTOCOLS.items():
         if hasattr(type(arg), attribute) or hasattr(arg, attribute):
-            return family
-    return Family(_handle_address, _nothing)
+            return access
+    return Access(_handle_address, _nothing)
 
 
 def _integer_address(value: Any, *_: Any) -> int:
@@ -503,12 +483,16 @@ def _host_address(array: Any, _: int, __: Found, element: Element) -> int:
 
 def _dlpack_address(array: Any, ordinal: int, found: Found, element: Element) -> int:
     """Read an address by DLPack. The capsule may own the memory, so it is kept."""
-    device = dlpack_device(array)
-    if device not in {None, ordinal}:
+    kind, device = _dlpack_place(array)
+    if kind == _CUDA and device != ordinal:
         raise ElsewhereError(device, ordinal)
-    address, capsule = dlpack_data(array, element)
+    if kind not in _REACHABLE:
+        raise UnusableError(f"the array is on DLPack device type {kind}, which kernels cannot reach")
+    tensor, capsule = _dlpack_tensor(array)
+    if tensor.bits != 8 or hasattr(array, "dtype"):  # else it is memory and no array: a buffer of cuda.core
+        element.check(word_of_dlpack(tensor.code, tensor.bits, tensor.lanes), f"{type_name(array)} of ")
     found.append(capsule)
-    return address
+    return int(tensor.data or 0) + int(tensor.byte_offset)
 
 
 def _ctypes_address(value: Any, *_: Any) -> int:
@@ -533,21 +517,21 @@ def _map_address(*_: Any) -> int:
     raise UnusableError("a tensor map is passed by value, for const __grid_constant__ CUtensorMap")
 
 
-#: Families by class, numpy's integers first: they have an array interface, too.
-_OF_CLASSES: Final[dict[Any, Family]] = {
-    Integral: Family(_integer_address, _nothing),
-    TensorMap: Family(_map_address, lambda found: family(found.array).device(found.array)),
-    ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Family(  # noqa: SLF001 - bases of all
+#: By class, numpy's integers first: they have an array interface, too.
+_OF_CLASSES: Final[dict[Any, Access]] = {
+    Integral: Access(_integer_address, _nothing),
+    TensorMap: Access(_map_address, lambda found: access_of(found.array).device(found.array)),
+    ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Access(  # noqa: SLF001 - bases of all
         _ctypes_address, _nothing
     ),
 }
-#: The attribute that shows a protocol and the family that has it, cheapest first.
+#: How arrays are read that have the attribute of a protocol, cheapest first.
 _PROTOCOLS: Final = {
-    "__cuda_array_interface__": Family(_interface_address, _interface_device),
-    "__array_interface__": Family(_host_address, _nothing),
-    "__dlpack__": Family(_dlpack_address, dlpack_device),
-    "data_ptr": Family(lambda array, *_: int(array.data_ptr()), _nothing),
+    "__cuda_array_interface__": Access(_interface_address, _interface_device),
+    "__array_interface__": Access(_host_address, _nothing),
+    "__dlpack__": Access(_dlpack_address, dlpack_device),
+    "data_ptr": Access(lambda array, *_: int(array.data_ptr()), _nothing),
 }
-#: The family of each type that was met, besides None's.
-_FAMILIES: Final[dict[type, Family]] = {}
-_NULL: Final = Family(lambda *_: 0, _nothing)
+#: By each type that was met, besides None's.
+_ACCESSES: Final[dict[type, Access]] = {}
+_NULL: Final = Access(lambda *_: 0, _nothing)

@@ -100,6 +100,53 @@ class Launch:
         if int(call[0]) != 0:
             self.refuse(call[0], stream)
 
+    def bound(self, args: tuple[Any, ...], stream: Any) -> Callable[[], None]:
+        """Return the function that launches with these arguments; see ``Kernel.bind``.
+
+        ``stream``, any library's object, is the one whose address was stated; it lives as long as the function.
+        """
+        with on_device(self._kernel.signature.device(args)):
+            ready = self.ready(args)
+        if self._shape.is_empty:
+            return lambda: None
+        now = current_streams(args)
+        then = {current(ready.loaded.ordinal) for current in now}
+        # Those that arrays name themselves.
+        ready = ready._replace(streams=[one for one in ready.streams if one not in then], kept=(*args, stream))
+        return self._launcher(ready, now if self._stated is None else [])
+
+    def _launcher(self, ready: Ready, now: Sequence[Callable[[int], int]]) -> Callable[[], None]:
+        """Return a launch of what is ready; ``now`` gives the current streams of the arrays' frameworks."""
+        driver, loaded, configs, slot = cuda(), ready.loaded, ready.configs, ready.slot
+        cu_launch, success, function = driver.cuLaunchKernelEx, driver.CUresult.CUDA_SUCCESS, loaded.function
+        context_id, current, bound_to = driver.cuCtxGetId, driver.CUcontext(0), loaded.context_id  # NULL: the current
+        current_stream, others = (now[0], now[1:]) if now else (None, ())
+        params, extra, stated = slot.params, slot.extra, self._stated
+        ordinal, several = loaded.ordinal, bool(others or ready.streams)
+
+        def go() -> None:
+            if context_id(current)[1] != bound_to:
+                elsewhere()
+                return
+            stream = stated if current_stream is None else current_stream(ordinal)
+            if several:
+                stream = join([*(other(ordinal) for other in others), *ready.streams], stream)
+            status = cu_launch(configs[stream], function, params, extra)[0]
+            if status is not success:
+                self.refuse(status, stream)
+
+        def elsewhere() -> None:
+            with on_context(bound_to) as there:
+                if not there:
+                    what = f"{self._kernel.name} was bound in a context that is gone, and so are its arrays"
+                    raise StaleKernelError(f"{what}; bind it again")
+                self.enqueue(ready, [*(stream(ordinal) for stream in now), *ready.streams])
+
+        if several or not (now == [] or current_stream is FAST["torch_stream"]):
+            return go
+        library = FAST["tensor"] if now else None
+        return bind_arguments_in_c(loaded, configs.pack(stated), slot, library, elsewhere, self.refuse) or go
+
     def refuse(self, status: Any, stream: int | None) -> None:  # CUresult
         """Raise the DriverError for a launch that the driver refused in the current context, with the reasons."""
         from hatch_cuda_kernels.runtime.launch.resources import explain_refusal  # only for the message
@@ -136,60 +183,6 @@ class Launch:
 def name_of(kernel: Launches) -> str:
     """Return the name of a kernel's launch functions in Python's messages about wrong calls."""
     return f"{kernel.name}[grid, block]"
-
-
-def bind_launch(
-    kernel: Launches, shape: Shape, stated: int | None, args: tuple[Any, ...], stream: Any
-) -> Callable[[], None]:
-    """Return the function that launches with these arguments; see ``Kernel.bind``.
-
-    ``stated`` is the address of ``stream``, any library's object, which lives as long as the function.
-    """
-    launch = Launch(kernel, shape, stated)
-    with on_device(kernel.signature.device(args)):
-        ready = launch.ready(args)
-    if shape.is_empty:
-        return lambda: None
-    now = current_streams(args)
-    then = {stream(ready.loaded.ordinal) for stream in now}
-    # Those that arrays name themselves.
-    ready = ready._replace(streams=[one for one in ready.streams if one not in then], kept=(*args, stream))
-    return _launcher(kernel.name, launch, ready, stated, now if stated is None else [])
-
-
-def _launcher(
-    name: str, launch: Launch, ready: Ready, stated: int | None, now: Sequence[Callable[[int], int]]
-) -> Callable[[], None]:
-    """Return a launch of what is ready; ``now`` gives the current streams of the arrays' frameworks."""
-    driver, loaded, configs, slot = cuda(), ready.loaded, ready.configs, ready.slot
-    cu_launch, success, function = driver.cuLaunchKernelEx, driver.CUresult.CUDA_SUCCESS, loaded.function
-    context_id, current, bound_to = driver.cuCtxGetId, driver.CUcontext(0), loaded.context_id  # NULL: the current one
-    current_stream, others = (now[0], now[1:]) if now else (None, ())
-    params, extra = slot.params, slot.extra
-    ordinal, several = loaded.ordinal, bool(others or ready.streams)
-
-    def go() -> None:
-        if context_id(current)[1] != bound_to:
-            elsewhere()
-            return
-        stream = stated if current_stream is None else current_stream(ordinal)
-        if several:
-            stream = join([*(other(ordinal) for other in others), *ready.streams], stream)
-        status = cu_launch(configs[stream], function, params, extra)[0]
-        if status is not success:
-            launch.refuse(status, stream)
-
-    def elsewhere() -> None:
-        with on_context(bound_to) as there:
-            if not there:
-                message = f"{name} was bound in a context that is gone, and so are its arrays; bind it again"
-                raise StaleKernelError(message)
-            launch.enqueue(ready, [*(stream(ordinal) for stream in now), *ready.streams])
-
-    if several or not (now == [] or current_stream is FAST["torch_stream"]):
-        return go
-    library = FAST["tensor"] if now else None
-    return bind_arguments_in_c(loaded, configs.pack(stated), slot, library, elsewhere, launch.refuse) or go
 
 
 class Launches:
@@ -257,10 +250,7 @@ class Launches:
 
     def of_rule(self, attributes: dict[str, Any], sizes: tuple[Any, ...]) -> Callable[..., None]:
         """Return the launch function for what a manifest's rule states and gives. Raises LaunchError or TypeError."""
-        if not attributes:
-            return self.of_brackets(sizes)
-        cluster = {"cluster": tuple(attributes["cluster"])} if "cluster" in attributes else {}
-        return self.of_options(*sizes, **attributes | cluster)
+        return self.of_options(*sizes, **attributes) if attributes else self.of_brackets(sizes)
 
     def _is_new(self, launch: tuple[Any, ...]) -> bool:
         """Return whether a shape is new. A new one is launched by a way that costs less once, and more each time."""
@@ -377,7 +367,8 @@ class Kernel:
         stated: dict[str, Any] = {**options}
         stream = stated.pop("stream", None)
         address = None if stream is None else stream_address(stream)
-        return bind_launch(self._launches, Shape.make(self.name, grid, block, **stated), address, tuple(args), stream)
+        launch = Launch(self._launches, Shape.make(self.name, grid, block, **stated), address)
+        return launch.bound(tuple(args), stream)
 
     @property
     def attributes(self) -> KernelAttributes:

@@ -49,6 +49,7 @@ def rule_function(
     names = [f"a{index}" for index in range(len(rule.names))]
     *sizes, shared = rule_texts(kernel, rule, names)
     sizes += [shared] if rule.attributes or shared != "0" else []
+    attributes = {name: tuple(value) if isinstance(value, list) else value for name, value in rule.attributes.items()}
     scope: dict[str, Any] = {}
     exec(_source(names, sizes), scope)  # noqa: S102 - of positions and checked expressions only
 
@@ -56,8 +57,8 @@ def rule_function(
         function(*_arrange(kernel, rule.names, args, named))
 
     function: Callable[..., None] = scope["make"](
-        {} if rule.attributes else known,
-        partial(find, rule.attributes),
+        {} if attributes else known,
+        partial(find, attributes),
         otherwise,
         partial(rule_refusal, kernel, rule),
         MISSING,

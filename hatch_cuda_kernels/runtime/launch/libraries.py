@@ -10,7 +10,15 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakValueDictionary, finalize
 
-from hatch_cuda_kernels.driver import allow_during_capture, call, cuda, current_context_id, current_device, remember
+from hatch_cuda_kernels.driver import (
+    allow_during_capture,
+    call,
+    cuda,
+    current_context_id,
+    current_device,
+    device_attribute,
+    remember,
+)
 from hatch_cuda_kernels.errors import DriverError, ImageRefusedError, LaunchError
 
 if TYPE_CHECKING:
@@ -115,13 +123,11 @@ class Loaded(NamedTuple):
 
     def attribute(self, name: str) -> int:
         """Return an attribute of the kernel on its device, such as NUM_REGS."""
-        which = getattr(cuda().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-        return int(call("cuKernelGetAttribute", which, self.handle, cuda().CUdevice(self.ordinal)))
+        return int(call("cuKernelGetAttribute", _attribute(name), self.handle, cuda().CUdevice(self.ordinal)))
 
     def device_attribute(self, name: str) -> int:
         """Return an attribute of the kernel's device, such as MULTIPROCESSOR_COUNT."""
-        which = getattr(cuda().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return int(call("cuDeviceGetAttribute", which, cuda().CUdevice(self.ordinal)))
+        return device_attribute(name, self.ordinal)
 
     def allow(self, shape: Shape) -> None:
         """Opt in to what a shape needs: much shared memory, clusters that not every device takes.
@@ -147,11 +153,14 @@ class Loaded(NamedTuple):
 
     def set_attribute(self, name: str, value: int, what: str) -> None:
         """Set an attribute of the kernel on its device. Raises LaunchError, which says ``what`` the driver refused."""
-        which = getattr(cuda().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
         try:
-            call("cuKernelSetAttribute", which, value, self.handle, cuda().CUdevice(self.ordinal))
+            call("cuKernelSetAttribute", _attribute(name), value, self.handle, cuda().CUdevice(self.ordinal))
         except DriverError as error:
             raise LaunchError(f"{self.symbol.name}: {what}: {error}") from error
+
+
+def _attribute(name: str) -> Any:  # CUfunction_attribute
+    return getattr(cuda().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
 
 
 def load_image(image: Image, symbol: Symbol, scope: str) -> Loaded:

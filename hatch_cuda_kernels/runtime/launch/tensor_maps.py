@@ -14,8 +14,9 @@ from hatch_cuda_kernels.errors import ArgumentError, LaunchError
 from hatch_cuda_kernels.runtime.launch.arrays import (
     MAP_BYTES,
     TensorMap,
+    access_of,
+    check_elements,
     dlpack_layout,
-    family,
     is_tensor,
     read_address,
 )
@@ -161,9 +162,8 @@ def tensor_map(
     """
     try:
         view = view_of(array)
-        family(array).examine(array)
-        device = family(array).device(array)
-        with on_device(device):
+        check_elements(array)
+        with on_device(access_of(array).device(array)):
             ordinal = current_device().ordinal
             found: list[Any] = []  # what must live as long as the address is used
             address = read_address(array, ordinal, found)

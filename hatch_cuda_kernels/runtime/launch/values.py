@@ -74,18 +74,16 @@ class _Numbers(dict[type, "Callable[[Any], Any]"]):
     """How to read a number of a type; each new type is examined once."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
-        reader = _reader_of(kind)
+        numpy = {base.__name__ for base in kind.__mro__ if base.__module__ == "numpy"}
+        reader: Callable[[Any], Any] = (
+            float if "floating" in numpy else _other
+        )  # numpy's item() takes three times as long
+        if issubclass(kind, ctypes._SimpleCData):  # noqa: SLF001 - the base of c_int and all others
+            reader = attrgetter("value")
+        elif issubclass(kind, Integral) or not numpy.isdisjoint(("integer", "bool", "bool_")):
+            reader = int
         remember(self, kind, reader)
         return reader
-
-
-def _reader_of(kind: type) -> Callable[[Any], Any]:
-    if issubclass(kind, ctypes._SimpleCData):  # noqa: SLF001 - the base of c_int and all others
-        return attrgetter("value")
-    numpy = {base.__name__ for base in kind.__mro__ if base.__module__ == "numpy"}
-    if issubclass(kind, Integral) or not numpy.isdisjoint(("integer", "bool", "bool_")):
-        return int
-    return float if "floating" in numpy else _other  # numpy's own item() takes three times as long
 
 
 def _other(value: Any) -> Any:

@@ -17,9 +17,9 @@ from hatch_cuda_kernels.driver import (
 )
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, KernelNotFoundError
 from hatch_cuda_kernels.runtime.launch.arrays import (
+    access_of,
     check_address,
     dlpack_device,
-    family,
     is_tensor,
     join,
     read_address,
@@ -110,7 +110,7 @@ class GlobalVariable:
         try:
             on_host = _is_host(array)
             # None, too, where it does not matter which.
-            with on_device(None if on_host else family(array).device(array)):
+            with on_device(None if on_host else access_of(array).device(array)):
                 _, address, size = self._place()
                 span = _host_span(array, writable=not into_variable) if on_host else _device_span(array, found)
                 if span.size != size:

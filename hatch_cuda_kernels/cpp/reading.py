@@ -1,0 +1,189 @@
+"""What the files of a unit declare: each is read in the scope in which it is included, and once for all units alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+
+from hatch_cuda_kernels.cpp.lexer import TextError
+from hatch_cuda_kernels.cpp.macros import MacroTable
+from hatch_cuda_kernels.cpp.parser import DeclarationParser, FragmentError
+from hatch_cuda_kernels.cpp.stream import Stream, brace_macros
+from hatch_cuda_kernels.cpp.unit import Run, TranslationUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from hatch_cuda_kernels.cpp.declarations import Declaration
+    from hatch_cuda_kernels.cpp.lexer import SourceFile
+    from hatch_cuda_kernels.cpp.unit import Inclusion, Visit
+
+    #: A file that is to be read, and the scope in which it is included.
+    Scoped: TypeAlias = tuple[Visit, Declaration | None]
+
+Found = TypeVar("Found")
+
+
+@dataclass(eq=False)
+class Reading:
+    """One way to read a file, and what it declares."""
+
+    stream: Stream
+    declarations: list[Declaration]
+    _memory: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def remembered(self, make: Callable[[Reading], Found]) -> Found:
+        """Return what a function makes of it; each function is called once, whatever units the reading is part of."""
+        if make not in self._memory:
+            self._memory[make] = make(self)
+        return cast("Found", self._memory[make])
+
+    def __iter__(self) -> Iterator[Declaration]:
+        """Yield all declarations, those inside others among them."""
+        return iter(self._all)
+
+    @cached_property
+    def _all(self) -> list[Declaration]:
+        return [one for declaration in self.declarations for one in declaration]
+
+
+class _Way:
+    """How a file is read: which runs and branches count, and with which macros. Equal ways give equal declarations."""
+
+    def __init__(self, visit: Visit, bracing: frozenset[str]) -> None:
+        self.visit: Final = visit
+        self._macros: Final = visit.macros.table
+        self._bracing: Final = bracing
+
+    @property
+    def braces(self) -> frozenset[str]:
+        """The words that may become braces."""
+        return self._bracing & self.visit.words
+
+    @cached_property
+    def meanings(self) -> tuple[object, ...] | None:
+        """What the words of each run may mean that are macros; None where ``##`` may make any of them."""
+        found: list[object] = []
+        for item, _ in self.visit.nested:
+            words = (
+                self._macros.names.intersection(self.visit.file.tokens(item.number)) if isinstance(item, Run) else ()
+            )
+            if isinstance(item, Run) and words:
+                meant = self._macros.reached(words, item.time)
+                if any(one is not None and one.makes_names for known in meant.values() for one in known):
+                    return None
+                there = frozenset(pair for pair in meant.items() if pair[1] != (None,))
+                found.append((there, self._bracing.intersection(meant)))
+        return tuple(found)
+
+    def read_before(self) -> Reading | None:
+        """Return what the file declares, if it was read in the same way, maybe for another unit."""
+        for other, reading in self.visit.file.memory.get(_Way, ()):
+            if other.visit is self.visit:
+                is_same = other.meanings is not None and other.braces == self.braces
+            else:
+                is_same = other.visit.shape == self.visit.shape and other.meanings == self.meanings is not None
+            if is_same:
+                return cast("Reading", reading)
+        return None
+
+    def remember(self, reading: Reading) -> None:
+        """Remember what the file declares."""
+        known = self.visit.file.memory.setdefault(_Way, [])
+        if not known or self.meanings is not None:
+            known.append((self, reading))
+
+
+def parse(
+    unit: TranslationUnit, is_read: Callable[[str], bool] = lambda _: True
+) -> tuple[list[Reading], frozenset[str]]:
+    """Return what the files of a unit declare, and the names of files that stand inside declarations of others.
+
+    Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for brackets without their
+    counterpart.
+    """
+    fragments: set[str] = set()
+    while True:
+        try:
+            return _UnitParser(unit, fragments, is_read).read()
+        except FragmentError as error:
+            fragments.update(error.args)
+
+
+def read_alone(file: SourceFile) -> Iterator[Declaration]:
+    """Yield what a file declares without its includes. Raises TextError and UnbalancedError for unbalanced text."""
+    macros = MacroTable({}, lambda _: True)
+    unit = TranslationUnit.read({file.name: file}, [file.name], lambda _file, _directive: (), macros)
+    return (declaration for reading in parse(unit)[0] for declaration in reading)
+
+
+class _UnitParser:
+    """Reads the files of a unit, each in the scope in which it is included."""
+
+    def __init__(self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
+        self._unit: Final = unit
+        self._fragments: Final = fragments
+        self._is_read: Final = is_read
+        self._bracing: Final = brace_macros(unit.macros)
+        self._readings: Final[list[Reading]] = []
+        self._parts: Final[set[str]] = set()
+
+    def read(self) -> tuple[list[Reading], frozenset[str]]:
+        roots = {id(root) for root in self._unit.roots}
+        waiting: list[Scoped] = [(root, None) for root in reversed(self._unit.roots)]
+        while waiting:
+            visit, scope = waiting.pop()
+            if visit.items and self._is_read(visit.file.name):
+                waiting += reversed([*self._visit(visit, scope, is_root=id(visit) in roots)])
+        return self._readings, frozenset(self._parts)
+
+    def _visit(self, visit: Visit, scope: Declaration | None, *, is_root: bool) -> Iterator[Scoped]:
+        """Read a file in its scope, unless it was read so; yield what it includes, with the scopes of that."""
+        way = _Way(visit, self._bracing)
+        names = {one.visit.file.name for one in visit.inclusions}
+        is_shared = scope is None and not is_root and names.isdisjoint(self._fragments)
+        known = way.read_before() if is_shared else None
+        if known is not None:
+            self._readings.append(known)
+            yield from ((one.visit, None) for one in visit.inclusions)
+        else:
+            yield from self._read(way, scope, is_root=is_root, is_shared=is_shared)
+
+    def _read(self, way: _Way, scope: Declaration | None, *, is_root: bool, is_shared: bool) -> Iterator[Scoped]:
+        visit = way.visit
+        scopes: dict[int, Declaration | None] = {}
+        inside: set[int] = set()
+        inclusions: dict[int, Inclusion] = {}
+        streams = Stream.readings(visit, self._bracing, self._fragments)
+        for stream in streams:
+            try:
+                found = DeclarationParser(stream, scopes, inside).scope(scope, is_open=False)
+            except TextError as error:
+                visits = (one.visit for one in stream.inclusions)
+                uneven = [one.file.name for one in visits if not stream.is_even(stream.counting(one))]
+                if is_root and not uneven:
+                    raise
+                raise FragmentError(*(uneven or [visit.file.name])) from error
+            if found and not is_root and not found[-1].is_closed:
+                raise FragmentError(stream.file.name)  # the end of its last declaration stands elsewhere
+            self._readings.append(Reading(stream, found))
+            if scope is not None:
+                scope.included += found
+            inclusions |= {id(one): one for one in stream.inclusions}
+        if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
+            way.remember(self._readings[-1])
+        for key, inner in inclusions.items():
+            if key in scopes and key not in inside:
+                yield inner.visit, scopes[key]
+            else:
+                self._add_parts(inner.visit)
+
+    def _add_parts(self, visit: Visit) -> None:
+        """Note a file that stands inside a declaration, and all that it includes; not one that was read before."""
+        self._parts.update({visit.file.name} if visit.items else ())
+        waiting = [*visit.inclusions]
+        while waiting:
+            inner = waiting.pop().visit
+            self._parts.add(inner.file.name)
+            waiting += inner.inclusions
