@@ -116,7 +116,6 @@ def find_operator_kernel(
     reader: StoreReader,
     get_kernel: Callable[..., Kernel],
     name: str,
-    *,
     module: str | None,
     policy: str,
     sizes: Mapping[str, Any],

@@ -364,24 +364,15 @@ def _with_axis(kernel: str, shape: Shape, axis: Vmap, size: int) -> Shape:
     return shape._replace(grid=grid)
 
 
-_OTHERS: Final = frozenset({"out", "aliases", "vmap", "module", "policy"})
+#: What a call declares besides how it is launched, with the default.
+_DECLARED: Final[dict[str, Any]] = {"out": {}, "aliases": {}, "vmap": "sequential"}
 
 
 def declare(
     reader: StoreReader, get_kernel: Callable[..., Kernel], policy: Policy, name: str, options: CallOptions
 ) -> JaxCall:
     """Return the function. Raises as ``Store.jax_call`` does."""
-    kernel = find_operator_kernel(
-        reader,
-        get_kernel,
-        name,
-        module=options.get("module"),
-        policy=options.get("policy") or policy,
-        sizes={option: value for option, value in options.items() if option not in _OTHERS},
-    )
-    return JaxCall(
-        kernel,
-        out=options.get("out", {}),
-        aliases=options.get("aliases", {}),
-        vmap=options.get("vmap", "sequential"),
-    )
+    sizes: dict[str, Any] = {**options}
+    module, policy = sizes.pop("module", None), sizes.pop("policy", None) or policy
+    declared = {option: sizes.pop(option, default) for option, default in _DECLARED.items()}
+    return JaxCall(find_operator_kernel(reader, get_kernel, name, module, policy, sizes), **declared)
