@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels import report, store
 from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.terminal import count_text, paint_matches, printable, text_table, wrap
@@ -39,15 +40,12 @@ def run(args: Arguments) -> CommandResult:
     """Print every change and the verdict. The status is 1 if the verdict is greater than the expected one."""
     if args.json and args.markdown:
         raise InputError("--json and --markdown are two ways to print the same; choose one")
-    from hatch_cuda_kernels.report import compare, read_package  # one command needs it
-    from hatch_cuda_kernels.store import open_package
-
     sides = []
     for package in (args.old, args.new):
-        with open_package(package) as reader:
-            sides.append(read_package(reader, {}))
+        with store.open_package(package) as reader:
+            sides.append(report.read_package(reader, {}))
     old, new = sides
-    comparison = compare(old, new)
+    comparison = report.compare(old, new)
     beyond = comparison.beyond(args.expect) if args.expect else ()
     notes, problems = [], []
     if _numbers(old) > _numbers(new):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hatch_cuda_kernels import report, store
 from hatch_cuda_kernels.cli.messages import CommandResult, add_json
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_package
 from hatch_cuda_kernels.errors import InputError
@@ -32,45 +33,35 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: Arguments) -> CommandResult:
     """Write the page, and with ``--json`` print its data; then the page is written only with ``--output``."""
-    from hatch_cuda_kernels.report import (
-        Report,  # one command needs it
-        read_timings,
-    )
-
     if args.fail_on_regression and args.against is None:
         raise InputError("--fail-on-regression needs an older wheel to compare with: name it with --against")
-    timings = read_timings(args.timings) if args.timings is not None else None
+    timings = report.read_timings(args.timings) if args.timings is not None else None
     old = _open(args.against) if args.against is not None else None
-    report = Report(_open(args.package, timings), old)
+    found = report.Report(_open(args.package, timings), old)
     if args.output is not None or not args.json:
-        _write(report, args.output or Path("report.html"))
-    worse = args.fail_on_regression and report.comparison is not None and report.comparison.regressions
-    return CommandResult(report.to_json(), f"written to {args.output or 'report.html'}{_verdict(report)}", not worse)
+        _write(found, args.output or Path("report.html"))
+    worse = args.fail_on_regression and found.comparison is not None and found.comparison.regressions
+    return CommandResult(found.to_json(), f"written to {args.output or 'report.html'}{_verdict(found)}", not worse)
 
 
 def _open(package: str, timings: Timings | None = None) -> PackageFacts:
-    from hatch_cuda_kernels.report import read_package
-    from hatch_cuda_kernels.store import open_package
-
-    with open_package(package) as reader:
-        return read_package(reader, timings)
+    with store.open_package(package) as reader:
+        return report.read_package(reader, timings)
 
 
-def _write(report: Report, path: Path) -> None:
-    from hatch_cuda_kernels.report import render_page
-
-    html = render_page(report)
+def _write(found: Report, path: Path) -> None:
+    html = report.render_page(found)
     try:
         path.write_text(html, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _verdict(report: Report) -> str:
+def _verdict(found: Report) -> str:
     """Return the regressions, one on each line."""
-    if report.comparison is None:
+    if found.comparison is None:
         return ""
-    found, verdict = report.comparison.regressions, report.comparison.verdict
-    counts = f"{count_text(len(found), 'regression')} among {count_text(len(report.comparison.changes), 'change')}"
-    lines = (f"  {change.rule.title}: {change.where}: {' -> '.join(filter(None, change.values()))}" for change in found)
+    worse, verdict = found.comparison.regressions, found.comparison.verdict
+    counts = f"{count_text(len(worse), 'regression')} among {count_text(len(found.comparison.changes), 'change')}"
+    lines = (f"  {change.rule.title}: {change.where}: {' -> '.join(filter(None, change.values()))}" for change in worse)
     return "\n".join([f"\n{counts}, verdict {verdict}", *(line.removesuffix(": ") for line in lines)])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from hatch_cuda_kernels import pool, store, vendor
 from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, manifest_path
 from hatch_cuda_kernels.errors import InputError
@@ -64,20 +65,19 @@ class Embed:
     @staticmethod
     def add_arguments(parser: CommandParser) -> None:
         """Add the arguments."""
-        from hatch_cuda_kernels.vendor import MACHINES
-
         text = "what holds the store, or a manifest to build (default: the kernels.yaml that is found from here)"
         parser.option("source", "PACKAGE|MANIFEST", text, nargs="?")
         parser.option("--out", "FILE", "the file to write, .o or .cpp", type=Path, required=True)
         parser.option("--name", "NAME", "the name in C++ (default: that of the file)")
-        parser.option("--machine", "|".join(MACHINES), "of an object file (default: this machine)", choices=MACHINES)
+        parser.option(
+            "--machine", "|".join(vendor.MACHINES), "of an object file (default: this machine)", choices=vendor.MACHINES
+        )
         parser.option("--depfile", "FILE", "also write what it was built from, as make and ninja read it", type=Path)
         add_json(parser)
 
     @staticmethod
     def run(args: Arguments) -> CommandResult:
         """Write the file."""
-        from hatch_cuda_kernels.store import open_package
         from hatch_cuda_kernels.vendor import check_symbol, cpp_text, embedded_files, object_file, table_of
 
         if args.out.suffix not in {".o", ".cpp"}:
@@ -88,7 +88,7 @@ class Embed:
             made_of: list[str] = []
             if package is None or package.endswith((".yaml", ".yml")):
                 package, made_of = _built(args, Path(folder) / "store")
-            with open_package(package) as reader:
+            with store.open_package(package) as reader:
                 table = table_of(embedded_files(reader))
         data = object_file(table, name, args.machine) if args.out.suffix == ".o" else cpp_text(table, name).encode()
         try:
@@ -105,16 +105,13 @@ def _built(args: Arguments, out: Path) -> tuple[str, list[str]]:
     """Build a manifest's store into a folder; return that, and the files that it was built from."""
     from hatch_cuda_kernels.build import build_store  # loads NVRTC
     from hatch_cuda_kernels.manifest import load_manifest  # needs yaml
-    from hatch_cuda_kernels.pool import open_progress
 
     args.manifest = args.source
     manifest = load_manifest(manifest_path(args))
-    report = build_store(manifest, out, progress=None if is_quiet(args) else open_progress())
+    report = build_store(manifest, out, progress=None if is_quiet(args) else pool.open_progress())
     for warning in () if is_quiet(args) else report.warnings:
         show_warning(warning)
-    from hatch_cuda_kernels.store import StoreReader
-
-    files = {path for index in StoreReader(out).modules() for path in index.files if not path.startswith("@")}
+    files = {path for index in store.StoreReader(out).modules() for path in index.files if not path.startswith("@")}
     return str(out), [str(manifest.path), *(str(manifest.root / path) for path in sorted(files))]
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hatch_cuda_kernels import store
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, release_of, version_text
 from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff
 from hatch_cuda_kernels.cli.parser import (
@@ -32,6 +33,7 @@ from hatch_cuda_kernels.cli.parser import (
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, Problem, StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import listed_module, normalize_name, values_text
+from hatch_cuda_kernels.runtime import ladder
 from hatch_cuda_kernels.terminal import count_text, list_text, paint_matches, printable, text_table, wrap
 
 if TYPE_CHECKING:
@@ -65,7 +67,6 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: Arguments) -> CommandResult:
     """Print every check with its problems. The status is 1 if there are any."""
-    from hatch_cuda_kernels.store import open_package
     from hatch_cuda_kernels.verify import Demands, verify_store  # one command needs it
 
     demands = Demands(
@@ -78,7 +79,7 @@ def run(args: Arguments) -> CommandResult:
         skip=frozenset(args.skip),
     )
     wheel = Path(args.package) if args.package.endswith(".whl") else None
-    with open_package(args.package) as reader:
+    with store.open_package(args.package) as reader:
         verification = verify_store(reader, demands, wheel=wheel)
         proof = _prove(args, reader)
     if proof is not None:
@@ -216,16 +217,14 @@ def _prove(args: Arguments, reader: StoreReader) -> Proof | None:
         if args.gpus:
             raise InputError("--gpus says where requests are made: name their trace with --requests")
         return None
-    from hatch_cuda_kernels.runtime.ladder import TracedRequest, read_trace  # one option needs them
-
     gpus = args.gpus or _promised_gpus(reader)
     package, folder = _package_of(args.package, reader), str(reader.folder.absolute())
     distinct = {
         (normalize_name(one.kernel), one.asked, one.package, one.store if not one.package else "", one.family,
          values_text(one.axes), one.policy, one.tier_up): one
-        for one in read_trace(args.requests)
+        for one in ladder.read_trace(args.requests)
     }  # fmt: skip
-    own, others = list[TracedRequest](), list[TracedRequest]()
+    own, others = list[ladder.TracedRequest](), list[ladder.TracedRequest]()
     for one in distinct.values():
         is_own = one.package == package if one.package else one.store == folder
         (own if is_own else others).append(one)
@@ -239,10 +238,8 @@ def _prove(args: Arguments, reader: StoreReader) -> Proof | None:
 
 def _promised_gpus(reader: StoreReader) -> tuple[Gpu, ...]:
     """Return the GPUs that the store promises to run on."""
-    from hatch_cuda_kernels.store import read_promises  # as above
-
     try:
-        supports = read_promises(reader.folder).supports
+        supports = store.read_promises(reader.folder).supports
     except ValueError as error:
         raise InputError(f"what the package promises cannot be read: {error}; name GPUs with --gpus") from error
     if supports is None or supports.driver is None:
@@ -252,35 +249,31 @@ def _promised_gpus(reader: StoreReader) -> tuple[Gpu, ...]:
 
 def _package_of(package: str, reader: StoreReader) -> str:
     """Return the import name of the package that a store is in, whatever its wheel is called; empty for none."""
-    from hatch_cuda_kernels.runtime.ladder import import_name  # as above
-    from hatch_cuda_kernels.store import KERNELS_FILE, STORE_FOLDER
-
     if not package.endswith(".whl"):
-        return import_name(str(reader.folder), package)
+        return ladder.import_name(str(reader.folder), package)
     with zipfile.ZipFile(package) as archive:
-        end = f"/{STORE_FOLDER}/{KERNELS_FILE}"
+        end = f"/{store.STORE_FOLDER}/{store.KERNELS_FILE}"
         place = next(name for name in archive.namelist() if name.endswith(end))
     return re.sub(r"^[^/]+\.data/(purelib|platlib)/", "", place.removesuffix(end)).replace("/", ".")
 
 
 def _judge(reader: StoreReader, traced: TracedRequest, gpu: Gpu) -> Judgement:
     """Return what the ladder has for a request on a GPU before it compiles, and what CUDA promises to run there."""
-    from hatch_cuda_kernels.runtime.ladder import before_compiling, make_request  # as above
-    from hatch_cuda_kernels.store import driver_refusal, find_module
-
     # With tier_up, what is used at once does not keep the exact image from being compiled.
     policy = "exact" if traced.tier_up and traced.policy != "prebuilt" else traced.policy
     try:
-        module = find_module(reader, traced.family, traced.axes) if traced.family and traced.asked else traced.asked
+        module = (
+            store.find_module(reader, traced.family, traced.axes) if traced.family and traced.asked else traced.asked
+        )
         arch, facts = SmArch.of_device(gpu.capability), {"policy": policy, "tier_up": False}
-        request = make_request(
+        request = ladder.make_request(
             reader, traced.kernel, module, arch, gpu.driver, refusal=lambda *_: None, **facts  # type: ignore[arg-type]
         )  # fmt: skip
         records = {(record.arch, record.kind): record for record in request.module.images}
         reasons = [request.why_not_prebuilt]
-        for candidate in before_compiling(request):
+        for candidate in ladder.before_compiling(request):
             if candidate.accepted:
-                why = driver_refusal(records[candidate.arch, candidate.kind], gpu.driver)
+                why = store.driver_refusal(records[candidate.arch, candidate.kind], gpu.driver)
                 if not why:
                     return Judgement(gpu, candidate)
                 reasons.append(why)
@@ -292,14 +285,13 @@ def _judge(reader: StoreReader, traced: TracedRequest, gpu: Gpu) -> Judgement:
 
 def _mend(request: Request, gpu: Gpu) -> tuple[str, Wanted | None]:
     """Return what would give a request an image on a GPU, and what of that a manifest lists."""
-    from hatch_cuda_kernels.promote import Wanted  # as above
-    from hatch_cuda_kernels.store import Supports, find_gaps
+    from hatch_cuda_kernels.promote import Wanted  # needs yaml
 
     index, exact, unlisted = request.module, request.policy == "exact", request.unlisted
     images = request.reader.module(unlisted.base).images if unlisted is not None else index.images
     fitting = [one for one in images if not exact or (one.kind, one.arch.capability) == ("cubin", gpu.capability)]
     kernel = Symbol(request.kernel.name, request.kernel.lowered if request.listed else "")
-    gap = next(find_gaps(Supports(devices=(gpu.capability,), driver=gpu.driver), [kernel], fitting), None)
+    gap = next(store.find_gaps(store.Supports(devices=(gpu.capability,), driver=gpu.driver), [kernel], fitting), None)
     fixes = [] if request.listed and gap is not None else [request.line_to_add]
     fixes += [] if gap is None else [gap.fix.replace("'supports:'", "--gpus")]
     # A CUBIN of a newer CUDA major than the driver's is promised nowhere, whatever its architecture.
