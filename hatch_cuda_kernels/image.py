@@ -61,6 +61,8 @@ class Image(NamedTuple):
     """The file it was read from, which may be a pack; None for an image that lives in memory only."""
     kernels: tuple[Symbol, ...] = ()
     """What a recorded image holds; empty for a prebuilt one, whose kernels the store lists."""
+    variables: tuple[Symbol, ...] = ()
+    """Those that the manifest lists, in the same way."""
 
     def __repr__(self) -> str:
         return f"<Image {self.module} {self.origin} {self.arch} {self.kind}, {len(self.data)} bytes>"

@@ -48,9 +48,14 @@ def find_global(
     """Return a variable of a store, in the image of its module's listed kernels. Raises what ``get_kernel`` raises."""
     variable, of = find_variable(reader, name, module)
     kernel = get_kernel(of.name, module=variable.module, policy=policy)
-    return GlobalVariable(
-        name, launches_of(kernel).loaded, lambda loaded: reader.lowered(variable, loaded.image.sha256)
-    )
+
+    def lowered(loaded: Loaded) -> str:
+        """Return its lowered name, which may follow from macros, or from what an edited source has before it."""
+        key = normalize_name(name)
+        own = (one.lowered for one in loaded.image.variables if normalize_name(one.name) == key)
+        return next(own, "") or reader.lowered(variable, loaded.image.sha256)
+
+    return GlobalVariable(name, launches_of(kernel).loaded, lowered)
 
 
 class KernelStats(NamedTuple):

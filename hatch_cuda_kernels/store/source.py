@@ -299,10 +299,15 @@ class ModuleSource:
         """The index, with what the sources are unless they are those of an editable install."""
         return self._index if self._combination is None else self._combination.reading.module
 
+    @property
+    def declared_kernels(self) -> tuple[str, ...]:
+        """The kernels that the sources declare, but for templates. Raises what ``job`` raises."""
+        known = self._combination
+        return _plain_kernels(self._sources()) if known is None else known.reading.kernels
+
     def declares(self, kernel: str) -> bool:
         """Return whether the sources declare a kernel. Raises what ``job`` raises."""
-        known = self._combination
-        return base_name(kernel) in (_plain_kernels(self._sources()) if known is None else known.reading.kernels)
+        return base_name(kernel) in self.declared_kernels
 
 
 class _Combination:

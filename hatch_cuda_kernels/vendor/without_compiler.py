@@ -67,6 +67,11 @@ class PrebuiltSource:
         """Return that nothing is known."""
         return (), ""
 
+    @property
+    def declared_kernels(self) -> tuple[str, ...]:
+        """No kernel that is known."""
+        return ()
+
     def declares(self, _: str) -> bool:
         """Return whether a compile might find a kernel."""
         return True

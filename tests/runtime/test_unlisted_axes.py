@@ -94,6 +94,29 @@ def test_an_instance_of_it_is_compiled_alone(build, fresh_cache):
     assert [entry["wanted"] for entry in entries(fresh_cache)] == ["fill<7,7>"]
 
 
+@pytest.mark.parametrize("more", ["", 'extern "C" __global__ void fixed() {}'])
+def test_a_variable_has_the_name_that_its_own_image_has(build, driver, make_project, more):
+    """Macros may make kernels' names, and those of variables that only one source has follow from these."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "k_{N}":
+            source: k.cu
+            matrix: {N: [1]}
+            options: {define: {NAME: "count_{N}", SPACE: "n{N}"}}
+            globals: [hidden, "SPACE::shared"]
+    """
+    source = "namespace { __device__ int hidden; } namespace SPACE { __device__ int shared; }\n"
+    source += 'extern "C" __global__ void NAME(int* x) { *x = hidden + SPACE::shared; }\n'
+    store = build(manifest, editable=True, **{"k.cu": source + more})
+    for number in (1, 2):
+        for name in ("hidden", "SPACE::shared"):
+            assert store.module("k", N=number).get_global(name).address
+    make_project(manifest, **{"k.cu": f'extern "C" __global__ void before() {{}}\n{source}{more}'})
+    assert open_store(store.path).module("k", N=1).get_global("hidden").address
+
+
 def test_what_the_manifest_excludes_is_not_compiled(build, fresh_cache):
     """An error says what is wrong with the values, and what there is."""
     store = build()

@@ -184,6 +184,7 @@ def image_of(entry: Entry, origin: Origin) -> Image:
         sha256=entry.sha256,
         path=open_cache().path_of(entry),
         kernels=entry.kernels,
+        variables=entry.globals,
     )
 
 
@@ -229,11 +230,14 @@ def make_request(
 def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[KernelLine, KernelLine]:
     """Return a listed variable, and a kernel that is in all images of its module. Raises KernelNotFoundError."""
     variable = _one(reader, _lines(reader, f"&{normalize_name(name)}", module), name, module, what="variable")
+    if variable.module in reader.unlisted:
+        # Macros may make the names of kernels.
+        declared = ModuleSource(reader, variable.module).declared_kernels
+        known = (*declared, *reader.unlisted[variable.module].kernels(reader.lines()))
+        return variable, find_kernel(reader, known[0], variable.module)[0]
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
     names = reader.names(variable.module)
-    if variable.module in reader.unlisted:
-        names = reader.unlisted[variable.module].kernels(reader.lines())
     listed = (line for kernel in names for line in reader.find(normalize_name(kernel), variable.module))
     for line in chain(listed, (line for line in reader.lines() if not line.is_variable)):
         if line.module == variable.module and line.lowered not in lacking:
