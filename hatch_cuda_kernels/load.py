@@ -381,11 +381,13 @@ class StoreModule:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Names of the module's listed kernels; of one that is not listed, those that are known before a compile."""
+        """Names of the module's listed kernels; of one that is not listed, those that its sources declare, too."""
+        if not self.is_listed:
+            from hatch_cuda_kernels.store import ModuleSource
+
+            return self._reader.unlisted[self._key].kernels(ModuleSource(self._reader, self._key).declared_kernels)
         from hatch_cuda_kernels.names import listed_module
 
-        if not self.is_listed:
-            return self._reader.unlisted[self._key].kernels(self._reader.lines())
         lines = (line for line in self._reader.lines() if listed_module(line.module) == self._key)
         return tuple(line.name for line in lines if not line.is_variable)
 

@@ -72,11 +72,9 @@ class UnlistedModule:
         same = [] if "<" in key else base[:1]
         return [KernelLine(key, self.key, one.lowered if one.is_variable else "", (), one.name) for one in same]
 
-    def kernels(self, lines: Iterable[KernelLine]) -> tuple[str, ...]:
-        """Return the names of its kernels, as far as they are known before a compile; of all ``lines`` of the store."""
-        same = (line for line in lines if line.module == self.base and "<" not in line.key and not line.is_variable)
-        plain = self.reading.kernels if self.reading else (line.name for line in same)
-        return tuple(sorted({*self._names.values(), *plain}))
+    def kernels(self, declared: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of its kernels: those that the manifest lists, and those that its sources declare."""
+        return tuple(sorted({*self._names.values(), *declared}))
 
 
 class SourceReading(NamedTuple):

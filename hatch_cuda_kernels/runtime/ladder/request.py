@@ -231,10 +231,10 @@ def find_variable(reader: StoreReader, name: str, module: str | None) -> tuple[K
     """Return a listed variable, and a kernel that is in all images of its module. Raises KernelNotFoundError."""
     variable = _one(reader, _lines(reader, f"&{normalize_name(name)}", module), name, module, what="variable")
     if variable.module in reader.unlisted:
-        # Macros may make the names of kernels.
+        # Macros may make the names of kernels. The loader to vendor knows none.
         declared = ModuleSource(reader, variable.module).declared_kernels
-        known = (*declared, *reader.unlisted[variable.module].kernels(reader.lines()))
-        return variable, find_kernel(reader, known[0], variable.module)[0]
+        for kernel in (*declared, *reader.unlisted[variable.module].kernels(())):
+            return variable, find_kernel(reader, kernel, variable.module)[0]
     index = reader.module(variable.module)
     lacking = {lowered for record in index.images for lowered in record.lacks}
     names = reader.names(variable.module)
@@ -271,7 +271,7 @@ def _declared(reader: StoreReader, key: str, name: str, module: str) -> KernelLi
     if not ModuleSource(reader, module).declares(name):
         from difflib import get_close_matches  # only for the message
 
-        known = unlisted.kernels(reader.lines())
+        known = unlisted.kernels(ModuleSource(reader, module).declared_kernels)
         hint = f"{unlisted.index.family!r} has {', '.join(known[:_MOST_LISTED])}"
         raise KernelNotFoundError(name, reader.label, get_close_matches(name, known), hint)
     return KernelLine(key, module, "", (), name)
