@@ -105,8 +105,13 @@ class LoadedKernels:
 
     def _launch_rule(self, key: Key) -> LaunchRule | None:
         name, module, _ = key
-        kernel, _ = find_kernel(self._reader(), name, module)
-        return self._reader().module(kernel.module).launch_rule(name)
+        line, _ = find_kernel(self._reader(), name, module)
+        rule, kernel = self._reader().module(line.module).launch_rule(name), self._kernels.get(key)
+        loaded = None if rule is None or kernel is None else launches_of(kernel).latest
+        if rule is None or loaded is None or loaded.image.origin == "prebuilt":
+            return rule
+        # Other macros, or an edited source, may have other parameters than what the store was built of.
+        return rule._replace(names=loaded.symbol.names or rule.names)
 
     def forget(self, kernel: Kernel) -> None:
         """Drop a kernel. Who has it can still use it."""

@@ -10,7 +10,14 @@ import pytest
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, NoImageError, StoreError
+from hatch_cuda_kernels.errors import (
+    CompileError,
+    InputError,
+    KernelNotFoundError,
+    LaunchError,
+    NoImageError,
+    StoreError,
+)
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plugin.layout import wheel_inputs
 
@@ -91,6 +98,34 @@ def test_an_instance_of_it_is_compiled_alone(build, fresh_cache):
     assert {"fill<7,7>"} < {one.name for one in module.find_image("fill<7,7>", arch="sm_90").kernels}
     assert "fill<1, 3>" not in {one.name for one in module.find_image("fill<7,7>", arch="sm_90").kernels}
     assert [entry["wanted"] for entry in entries(fresh_cache)] == ["fill<7,7>"]
+
+
+def test_a_launch_rule_reads_the_parameters_that_its_own_source_has(build, driver, make_project):
+    """Macros may make others, or another order of them; and so may an edit."""
+    manifest = """
+        schema: 1
+        arches: [sm_90]
+        modules:
+          "k_{TAKES}":
+            source: k.cu
+            matrix: {TAKES: ["int m, int n"]}
+            options: {define: {TAKES: "{TAKES}"}}
+            launch: {k: {grid: n, block: 32}}
+    """
+    source = 'extern "C" __global__ void k(int* p, TAKES) { *p = 1; }\n'
+    store = build(manifest, editable=True, **{"k.cu": source})
+
+    def grid(takes, *args, store=store):
+        store.module("k", TAKES=takes).get_kernel("k")(0x10, *args)
+        return driver.configs[-1].grid[0]
+
+    assert grid("int m, int n", 7, 9) == 9
+    assert grid("int n, int m", 7, 9) == 7
+    assert grid("int a, int b, int n", 7, 8, 9) == 9
+    with pytest.raises(LaunchError, match=r"k has an unusable launch rule \(.*'n'"):
+        grid("int a", 7)
+    make_project(manifest, **{"k.cu": source.replace("int* p, TAKES", "int* p, int n, int m")})
+    assert grid("int m, int n", 7, 9, store=open_store(store.path)) == 7
 
 
 @pytest.mark.parametrize("more", ["", 'extern "C" __global__ void fixed() {}'])
