@@ -223,8 +223,9 @@ def test_cooperative_launches_fit_the_device(folder, driver, cupy, fresh_cache):
     fill = module.get_function("fill<IN>")
     fill((4,), (1024,), (ndarray(0x40),))
     assert driver.configs[-1].attributes == {2: (1).to_bytes(64, "little")}
-    with pytest.warns(RuntimeWarning, match="at most 264 blocks of a cooperative grid run at a time, and not 300"):
-        fill((300,), (1024,), (ndarray(0x40),))
+    for _ in range(2):  # another time, the current device may be another one
+        with pytest.warns(RuntimeWarning, match="at most 264 blocks of a cooperative grid run at a time, and not 300"):
+            fill((300,), (1024,), (ndarray(0x40),))
     assert [*driver.configs[-1].grid] == [264, 1, 1]
     with pytest.raises(LaunchError, match=r"a cooperative grid of \(300, 2, 1\) blocks: at most 264 run at a time"):
         fill((300, 2), (1024,), (ndarray(0x40),))

@@ -193,7 +193,7 @@ class CupyKernel:
         blocks, threads, cooperative = _sizes(grid), _sizes(block), self.enable_cooperative_groups
         blocks = self._at_a_time(blocks, threads, shared_mem) if cooperative else blocks
         launch = launches_of(self.kernel).of_options(blocks, threads, shared_mem, stream, cooperative=cooperative)
-        if not isinstance(grid, list) and not isinstance(block, list):
+        if not (cooperative or isinstance(grid, list) or isinstance(block, list)):  # devices differ in what fits
             remember(self._launches, (grid, block, shared_mem, stream), launch)
         return launch
 
