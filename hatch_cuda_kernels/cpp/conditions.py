@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -17,8 +18,6 @@ from hatch_cuda_kernels.cpp.lexer import is_identifier, is_number, lex_with_plac
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp.lexer import Directive
     from hatch_cuda_kernels.cpp.macros import Macro, State
 

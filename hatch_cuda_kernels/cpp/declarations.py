@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -9,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from hatch_cuda_kernels.cpp.lexer import is_identifier, split_at_commas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 
 

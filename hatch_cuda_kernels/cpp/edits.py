@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.macros import texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.macros import MacroToken
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, Use

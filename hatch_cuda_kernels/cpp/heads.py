@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
@@ -10,8 +11,6 @@ from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
 from hatch_cuda_kernels.cpp.lexer import find_closing, is_identifier, is_literal, is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hatch_cuda_kernels.cpp.declarations import Kind
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 

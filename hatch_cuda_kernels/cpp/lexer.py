@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, islice, pairwise, zip_longest
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 # Every repetition is possessive, so that reading takes a time linear in the text, whatever the text. Before Python
 # 3.11.5, such a repetition stands where its last alternative gave up; hence one that gives up at once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -9,8 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, lex_with_places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
 
 _NOTHING: Final[frozenset[str]] = frozenset()

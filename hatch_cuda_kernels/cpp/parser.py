@@ -6,6 +6,7 @@ code is written in, and neither changes where the declaration ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cpp.declarations import Declaration
@@ -26,8 +27,6 @@ from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, StreamToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from hatch_cuda_kernels.cpp.declarations import Kind
     from hatch_cuda_kernels.cpp.stream import Stream
     from hatch_cuda_kernels.cpp.unit import Inclusion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
@@ -13,8 +14,6 @@ from hatch_cuda_kernels.cpp.stream import Stream, brace_macros
 from hatch_cuda_kernels.cpp.unit import Run, TranslationUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
     from hatch_cuda_kernels.cpp.declarations import Declaration
     from hatch_cuda_kernels.cpp.lexer import SourceFile
     from hatch_cuda_kernels.cpp.unit import Inclusion, Visit

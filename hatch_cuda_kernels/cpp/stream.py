@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, product, repeat, takewhile
@@ -13,8 +14,6 @@ from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, 
 from hatch_cuda_kernels.cpp.unit import Inclusion, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
     from hatch_cuda_kernels.cpp.macros import Macro, MacroTable, State
     from hatch_cuda_kernels.cpp.unit import Item, Visit

@@ -5,6 +5,7 @@ Only directives are read for it. A condition whose value is unknown lets all of 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -14,8 +15,6 @@ from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.macros import leading_to, parse_definition, unknown_macro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
     from hatch_cuda_kernels.cpp.macros import MacroChanges, MacroMark, MacroTable, State
 

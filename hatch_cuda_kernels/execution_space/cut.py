@@ -7,6 +7,7 @@ and ``use.py`` looks for variables.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -27,8 +28,6 @@ from hatch_cuda_kernels.execution_space.marks import (
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, Reading, SourceFile
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})

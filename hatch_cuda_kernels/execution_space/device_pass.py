@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -41,8 +42,6 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import cuts_host_code
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
     from hatch_cuda_kernels.execution_space.cut import Level, Levels, Place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,8 +16,6 @@ from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from hatch_cuda_kernels.device_library import DeviceLibrary
 
 #: What is done, by the kind of change: ``removed`` by NVRTC's word or the user's; the last six are of what stays.

@@ -6,14 +6,13 @@ off does not count, and of those of which nothing is known, all do. Callers use 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.names import base_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp import Declaration
 
 _VARIABLE_MARKS: Final = frozenset({"__device__", "__constant__", "__managed__"})

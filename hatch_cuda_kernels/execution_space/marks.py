@@ -8,11 +8,10 @@ attribute says nothing to nvcc and goes.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
     from hatch_cuda_kernels.cpp import Declaration, Editor, StreamToken
 
 from hatch_cuda_kernels.cpp import Edit, find_closing

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.execution_space.cut import place_of, stand_in
 from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.execution_space.cut import Level, Place

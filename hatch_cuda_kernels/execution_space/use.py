@@ -7,13 +7,12 @@ looked for; of a constant without its value no symbol is left, but in relocatabl
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.binary import demangled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
     from hatch_cuda_kernels.execution_space.device_source import SourceChange
 
 #: What is wrong with the use of a variable.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
@@ -14,8 +15,6 @@ from hatch_cuda_kernels.cpp import Macro, MacroTable, MacroToken, lex, parse_def
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from hatch_cuda_kernels.cpp import SourceFile, Stream, StreamToken
     from hatch_cuda_kernels.includes.closure import Origin
 

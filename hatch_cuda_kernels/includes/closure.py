@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,8 +10,6 @@ from hatch_cuda_kernels import cpp  # a store reads no C++, and this loads no mo
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp import Directive, Edit, MacroTable, SourceFile, TranslationUnit
 
 

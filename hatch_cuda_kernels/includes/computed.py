@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,8 +28,6 @@ from hatch_cuda_kernels.includes.project import wandering
 from hatch_cuda_kernels.includes.texts import PROBES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp import Directive
     from hatch_cuda_kernels.includes.texts import SourceText
 

@@ -6,6 +6,7 @@ declare, brings its header, which is included before the source. What has which 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from itertools import compress, takewhile
@@ -17,8 +18,6 @@ from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp import Declaration, Directive, Item, Reading, SourceFile, TranslationUnit, Visit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from hatch_cuda_kernels.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
-
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.texts import SourceText
 

@@ -7,14 +7,12 @@ import os
 import posixpath
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.integrity import sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 #: Paths that begin so are of a package: ``@cupy/_core/include``. No such folder of a project is looked at.
 MARK: Final = "@"

@@ -9,6 +9,7 @@ the names that directives spell. ``#if`` is not evaluated: the closure is a supe
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable, Mapping, Sequence
 from glob import has_magic
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,6 @@ from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, pars
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 

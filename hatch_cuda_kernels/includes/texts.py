@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,7 +17,6 @@ from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.cpp import Directive, Token

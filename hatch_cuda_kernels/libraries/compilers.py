@@ -6,6 +6,7 @@ what NVRTC defines alike. The value of a macro that both define may depend on th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,8 +15,6 @@ from hatch_cuda_kernels.cpp import Macro, MacroTable, parse_define, parse_define
 from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words, words_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from hatch_cuda_kernels.cpp import State
 
 #: Answers a probe whose header is there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +12,6 @@ from hatch_cuda_kernels.manifest import flow, stated_options
 from hatch_cuda_kernels.port.sites import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.port.instances import Template

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -13,8 +14,6 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, is_name, launches, substitute, value_type, words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
     from hatch_cuda_kernels.cpp import Declaration, MacroTable
     from hatch_cuda_kernels.execution_space import DevicePass
     from hatch_cuda_kernels.port.sites import Site, Spelling

@@ -9,6 +9,7 @@ import json
 import os
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
@@ -36,7 +37,6 @@ from hatch_cuda_kernels.port.instances import Instances
 from hatch_cuda_kernels.port.trials import NamesTrial, Trials, may_lack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch

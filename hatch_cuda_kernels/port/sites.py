@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count, pairwise, takewhile
@@ -13,8 +14,6 @@ from hatch_cuda_kernels.libraries import dispatched, words_in
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
     from hatch_cuda_kernels.cpp import Stream, StreamToken
 
 #: The texts of some tokens.

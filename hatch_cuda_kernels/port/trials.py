@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -19,8 +20,6 @@ from hatch_cuda_kernels.pool import OutOfTimeError, run_isolated
 from hatch_cuda_kernels.port.sites import launches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler import Compiled, Job, Recipe
     from hatch_cuda_kernels.cpp import Declaration
