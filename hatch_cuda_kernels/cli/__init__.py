@@ -58,6 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: done. 1: the answer is no, or something failed. 2: the input cannot be used. 130: interrupted.
     """
+    if argv is None:  # this process ends before the little that is in circles matters, and to look for it takes long
+        gc.disable()
     args = make_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
     if argv is None:  # else the Python program that calls this shows them
         warnings.showwarning = partial(_warn, args)
