@@ -377,7 +377,7 @@ def _spots_of_macros(spot: Spot) -> dict[str, Spot]:
 
 
 def _with_axes(values: dict[str, Any], axes: dict[str, str], spot: Spot) -> dict[str, Any]:
-    """Return a module with the values of its name's axes in its macros, instances and rules."""
+    """Return a module with the values of its name's axes in its macros, kernels, instances and rules."""
 
     def filled(text: str) -> str:
         return fill_known(text, axes)
@@ -390,8 +390,9 @@ def _with_axes(values: dict[str, Any], axes: dict[str, str], spot: Spot) -> dict
             (name, filled(value) if value and name in stated else value) for name, value in options["define"]
         )
         found["options"] = options | {"define": define}
-    if values.get("instances"):
-        found["instances"] = tuple(item._replace(value=filled(item.value)) for item in values["instances"])
+    for key in ("kernels", "instances"):
+        if values.get(key):
+            found[key] = tuple(item._replace(value=filled(item.value)) for item in values[key])
     if values.get("launch"):
         found["launch"] = {filled(kernel): _rule_with_axes(rule, axes) for kernel, rule in values["launch"].items()}
     return found

@@ -375,6 +375,7 @@ modules:
     source: kernels/saxpy.cu
     matrix: {N: [128, 256], T: [float, "thrust::complex<float>"], K: [1, 2]}
     exclude: [{T: "thrust::complex < float >", N: 256}]
+    kernels: ["make_{N}"]
     instances: ["f<{T}, {K}>"]
     options: {define: {TYPE: "{T}", "SIZE(x)": "x * {N}", BODY: "{ T }", BARE: }}
     launch: {"f<{T}, {K}>": {grid: "ceil_div(n, {N})", block: ["{N}", "{K}"]}}
@@ -391,6 +392,7 @@ modules:
         ("BODY", "{ T }"),
         ("BARE", None),
     )
+    assert [named.text for named in found.kernels] == ["make_128"]
     assert [named.text for named in found.instances] == ["f<thrust::complex<float>, 1>", "f<thrust::complex<float>, 2>"]
     assert found.patterns == (Pattern(text="f<thrust::complex<float>, {K}>", matrix=(("K", ("1", "2")),)),)
     (stated,) = found.launch
