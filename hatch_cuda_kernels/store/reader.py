@@ -288,7 +288,7 @@ class StoreReader:
 
 def _read_json(path: Path, parse: Callable[[Any], T]) -> T:
     try:
-        return parse(json.loads(path.read_bytes()))
+        return parse(json.loads(path.read_bytes().decode()))  # of bytes, it would guess the encoding
     except (OSError, ValueError, RecursionError) as error:
         raise StoreError(str(path), f"cannot read the index: {error}") from error
 

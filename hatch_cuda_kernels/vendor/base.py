@@ -138,8 +138,8 @@ class _Json:
     """As much of ``json`` as reading takes, without its import of ``re``."""
 
     @staticmethod
-    def loads(data: bytes) -> Any:
-        """Return what UTF-8 text says. Raises ValueError if it is no JSON, RecursionError if it nests too deep."""
+    def loads(text: str) -> Any:
+        """Return what a text says. Raises ValueError if it is no JSON, RecursionError if it nests too deep."""
         try:
             from _json import make_scanner
 
@@ -147,8 +147,8 @@ class _Json:
         except (ImportError, AttributeError):  # another Python
             import json as real
 
-            return real.loads(data.decode())
-        text = data.decode().strip(" \t\n\r")
+            return real.loads(text)
+        text = text.strip(" \t\n\r")
         try:
             value, end = scan(text, 0)
         except StopIteration:

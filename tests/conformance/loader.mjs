@@ -37,7 +37,7 @@ const isImage = fields({
   stored: optional(fields({ file: innerPath, at: size, size, skip: size })),
 });
 
-const json = path => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path)));
+const json = path => JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path)));
 
 function refuseUnless(path, read) {
   try {

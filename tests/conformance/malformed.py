@@ -80,9 +80,12 @@ LISTINGS = {
     "line-of-module-backslash": with_listing(LINE.replace(b"\tscale\tscale\t", b"\t..\\scale\tscale\t")),
     "line-of-module-dot": with_listing(LINE.replace(b"\tscale\tscale\t", b"\t.\tscale\t")),
 }
+INDEX = store(scale())["scale/index.json"]
 INDEXES = {
     "no-index": without("scale/index.json"),
-    "index-cut-short": store(scale()) | {"scale/index.json": store(scale())["scale/index.json"][:-20]},
+    "index-cut-short": store(scale()) | {"scale/index.json": INDEX[:-20]},
+    "index-with-byte-order-mark": store(scale()) | {"scale/index.json": b"\xef\xbb\xbf" + INDEX},
+    "index-in-utf-16": store(scale()) | {"scale/index.json": INDEX.decode().encode("utf-16")},
     "index-no-object": store(scale()) | {"scale/index.json": b"[]\n"},
     "schema-missing": with_index(schema=LEFT_OUT),
     "schema-3": with_index(schema=3),
