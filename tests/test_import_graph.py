@@ -63,6 +63,7 @@ TOP = (
     {"vendor": "writes the loaders that a library ships, one of the text of modules above, and embeds stores"},
     {
         "doctor": "asks every part whether it would work",
+        "proof.py": "says what the requests of a trace get on devices that are not here",
         "pytest_plugin.py": "fails tests of pytest during which kernels are compiled",
     },
     {"cli": "has a command for each part"},
