@@ -22,31 +22,33 @@ export PYTEST_ADDOPTS="-q -ra --tb=short --maxfail=2000 -p no:cacheprovider -p n
   ls -l "$carried"/wheels
 } 2>&1 | tee "$out/machine.txt"
 xml=()
-run() { # PROJECT SECONDS FOLDER ARGUMENTS...: pytest both ways, with CuPy's cache empty at first
-  local project=$1 limit=$2 folder=$3; shift 3
+run() { # PROJECT SECONDS FOLDER ARGUMENTS...: pytest both ways side by side, with CuPy's cache empty at first
+  local project=$1 limit=$2 folder=$3 way; shift 3
   [ -d "$folder" ] || return 0
   for way in own store; do
     local store=""; [ $way = store ] && store=${project}_kernels
     (cd "$folder" && PROJECT=$project PROJECT_STORE=$store CUPY_CACHE_DIR="$work/cache-$project-$way" timeout "$limit" \
-      python3 -m pytest "$@" --junitxml="$work/$project-$way.xml" > "$work/logs/$part-$project-$way.txt" 2>&1)
-    echo "$project $way: status $?, $(tail -1 "$work/logs/$part-$project-$way.txt")"
+      python3 -m pytest "$@" --session-timeout=$((limit - 20)) --junitxml="$work/$project-$way.xml" \
+      > "$work/logs/$part-$project-$way.txt" 2>&1
+    echo "$project $way: status $?, $(tail -1 "$work/logs/$part-$project-$way.txt")") &
     xml+=("$work/$project-$way.xml")
   done
 }
 once=(--timeout=90)
 cupy_tests=test/accelerate_tests/cuda_cupy_tests
 tests() {
-  run httomolibgpu 100 "$carried/httomolibgpu" tests -o addopts= "${once[@]}" --session-timeout=95
-  run ptypy 90 "$carried/ptypy" $cupy_tests --ignore=$cupy_tests/multi_gpu_test.py --ignore=$cupy_tests/engine_test.py \
-    --ignore=$cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}" --session-timeout=85
-  run cucim 130 "$carried/cucim/python/cucim" src/cucim/core/operations/morphology/tests \
+  run httomolibgpu 520 "$carried/httomolibgpu" tests -c /dev/null --rootdir . "${once[@]}"
+  run ptypy 520 "$carried/ptypy" $cupy_tests --ignore=$cupy_tests/multi_gpu_test.py --ignore=$cupy_tests/engine_test.py \
+    --ignore=$cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}"
+  run cucim 520 "$carried/cucim/python/cucim" src/cucim/core/operations/morphology/tests \
     src/cucim/skimage/feature/tests/test_blob.py -k "not (edt_3d_aniso or edt_3d_int64)" -c /dev/null --rootdir . \
-    "${once[@]}" --session-timeout=120 # those take half a minute each, mostly on the CPU
+    "${once[@]}" # those take half a minute each, mostly on the CPU
+  wait
   compare tests
 }
 engines() { # each of these tests runs an engine on the CPU, too
-  run ptypy 280 "$carried/ptypy" $cupy_tests/engine_test.py $cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}" \
-    --session-timeout=270
+  run ptypy 280 "$carried/ptypy" $cupy_tests/engine_test.py $cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}"
+  wait
   compare engines
 }
 compare() { # PART: what ended otherwise

@@ -46,7 +46,7 @@ def replace(function: str, module: str, stand_in: Any) -> None:
     """Replace a function in the module that defines it, and wherever it was imported by name."""
     original = getattr(import_module(module), function)
     for one in [*sys.modules.values()]:
-        if getattr(one, function, None) is original:
+        if vars(one).get(function) is original:  # getattr would import what other packages leave for later
             setattr(one, function, stand_in)
 
 
@@ -62,6 +62,12 @@ def use_httomolibgpu() -> None:
 
 
 def use_cucim() -> None:
+    use_cucim_morphology()
+    if "pytest" in sys.modules:  # the first use has no need of these modules
+        use_cucim_features()
+
+
+def use_cucim_features() -> None:
     blob, hessian = (import_module(f"cucim.skimage.feature.{name}") for name in ("blob", "_hessian_det_appx"))
     types = {"f": "float", "d": "double"}
 
@@ -74,6 +80,9 @@ def use_cucim() -> None:
 
     blob._get_prune_blob_rawmodule = of_types("blob", "BLOB_T")
     hessian._get_hessian_det_appx_kernel = of_types("_hessian_det_appx", "IMAGE_T")
+
+
+def use_cucim_morphology() -> None:
     flat, deep = (import_module(f"cucim.core.operations.morphology._pba_{name}") for name in ("2d", "3d"))
 
     def flat_source(block_size_2d: int = 64, marker: int = -32768, pixel_int2_t: str = "short2") -> Any:
