@@ -36,13 +36,13 @@ run() { # PROJECT SECONDS FOLDER ARGUMENTS...: pytest both ways side by side, wi
 }
 once=(--timeout=90)
 cupy_tests=test/accelerate_tests/cuda_cupy_tests
-tests() {
-  run httomolibgpu 520 "$carried/httomolibgpu" tests -c /dev/null --rootdir . "${once[@]}"
+tests() { # without those of free memory, of which one ends in an illegal access, either way
+  run httomolibgpu 520 "$carried/httomolibgpu" tests -k "not calc_mem_big" -c /dev/null --rootdir . "${once[@]}"
   run ptypy 520 "$carried/ptypy" $cupy_tests --ignore=$cupy_tests/multi_gpu_test.py --ignore=$cupy_tests/engine_test.py \
     --ignore=$cupy_tests/WASP_test.py -c /dev/null --rootdir . "${once[@]}"
   run cucim 520 "$carried/cucim/python/cucim" src/cucim/core/operations/morphology/tests \
-    src/cucim/skimage/feature/tests/test_blob.py -k "not (edt_3d_aniso or edt_3d_int64)" -c /dev/null --rootdir . \
-    "${once[@]}" # those take half a minute each, mostly on the CPU
+    src/cucim/skimage/feature/tests/test_blob.py -k "not (edt_3d_aniso or edt_3d_int64 or nd_blob)" -c /dev/null --rootdir . \
+    "${once[@]}" # those take half a minute to minutes each, on the CPU
   wait
   compare tests
 }
