@@ -10,6 +10,7 @@ types of all tensors, and take torch's current stream. The process without the a
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import statistics
@@ -71,6 +72,7 @@ def measure(work: Path) -> dict[str, float]:
     import torch
     import tvm_ffi
 
+    ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)  # the launcher's calls of the driver are found in it
     from hatch_cuda_kernels.runtime.launch import accelerator_state
 
     tensors = [torch.ones(1024, device="cuda") for _ in NAMES]
