@@ -143,7 +143,8 @@ def _proof_lines(proof: Proof, patch: str) -> Iterator[str]:
     """Yield a table of the requests that lack an image, what was not judged, and the patch."""
     if proof.failed:
         headings = ("request", "module", *(str(each.gpu) for each in proof.failed[0][1]))
-        yield text_table(headings, [(one.kernel, listed_module(one.module), *found) for one, found in proof.failed])
+        rows = [(one.kernel, listed_module(one.module), *map(str, found)) for one, found in proof.failed]
+        yield text_table(headings, [*dict.fromkeys(rows)])  # a kernel may have been asked for by two names
     for package in dict.fromkeys(one.package for one in proof.others):
         names = [*dict.fromkeys(one.kernel for one in proof.others if one.package == package)]
         what = f"{count_text(len(names), 'kernel')} of {package or 'no package'}: {list_text(names)}"

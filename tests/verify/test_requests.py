@@ -307,7 +307,7 @@ def test_the_examples_trace_proves_its_wheel(whole_example_wheel, verify, tmp_pa
     """As in CI, for what the manifest promises; without an architecture and PTX, the patch is the manifest's line."""
     trace, project = EXAMPLE / "requests.jsonl", copy_project(tmp_path / "project")
     status, data = verify(whole_example_wheel, trace, None)
-    assert (status, len(data["requests"]), data["not_judged"]) == (0, 12, [])
+    assert (status, len(data["requests"]), data["not_judged"]) == (0, 17, [])
     parts, left = Wheel(whole_example_wheel), ("sm_80", "sm_90")
     for module in ("filter", "radix_sort", "reduce", "saxpy", "softmax"):
         parts.edit_index(module, lambda data: data.update(images=[i for i in data["images"] if i["arch"] in left]))
