@@ -18,11 +18,13 @@ _CODES: Final = {"bold": "1", "red": "1;31", "magenta": "1;35", "dim": "2"}
 def printable(text: str, *, lines: bool = False) -> str:
     r"""Return text in which control, format and other invisible characters are written as ``\x1b`` or ``\u202e``.
 
-    Of text that may have several ``lines``, line feeds and tabs stay.
+    Of text that may have several ``lines``, line feeds and tabs stay; a carriage return before a line feed goes.
     """
     kept = "\n\t" if lines else ""
     if text.isprintable():
         return text
+    if lines:  # compilers quote a source's lines as they are
+        text = text.replace("\r\n", "\n")
     return "".join(
         character if character.isprintable() or character in kept else character.encode("unicode_escape").decode()
         for character in text

@@ -42,6 +42,7 @@ def test_lines_stay_where_there_may_be_several():
     """A log keeps its lines and columns; a name has none."""
     assert printable("a\n\tb\x1b", lines=True) == "a\n\tb\\x1b"
     assert printable("a\n\tb\x1b") == r"a\n\tb\x1b"
+    assert printable("a\r\nb\rc", lines=True) == "a\nb\\rc"  # of a source in DOS's form
 
 
 def test_tables_and_warnings_show_it_escaped():
