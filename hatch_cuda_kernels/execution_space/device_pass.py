@@ -141,10 +141,10 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, b
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
     probes = header_probes(closure.standard)
     predefined = {**nvcc_macros(), **shared_macros(options.std), **probes, **parse_defines(options.define)}
-    # No header of the toolkit has a project's guards, and what only begins with an underscore.
-    ours = [file for name, file in files.items() if name.startswith(VIRTUAL_ROOT)]
-    defined = {one.texts[0] for file in ours for one in file.directives if one.word == "define" and one.texts}
-    own = {file.guard for file in ours} | {name for name in defined if not has_toolkit_prefix(name)}
+    # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
+    directives = (one for name, file in files.items() if name.startswith(VIRTUAL_ROOT) for one in file.directives)
+    defined = {one.texts[0] for one in directives if one.word == "define" and one.texts}
+    own = {file.guard for file in files.values()} | {name for name in defined if not has_toolkit_prefix(name)}
     macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
 
     unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)
