@@ -97,8 +97,8 @@ CUT = {
     "a launch": "template <class T> void run(T* p) { k<<<1, 32>>>(p); }\n",
     "an error for other compilers": "#if defined(_MSC_VER)\n#elif defined(__GNUC__)\n#else\n#error x\n#endif\n",
     "a brace by a macro of several standard libraries": (
-        "#ifdef _LIBCPP_VERSION\n#define BEGIN _LIBCPP_BEGIN_NAMESPACE_STD\n#else\n#define BEGIN namespace std {\n#endif\n"
-        "BEGIN\nclass own;\n}\nint f() { return 1; }\n"
+        "#ifdef _LIBCPP_VERSION\n#define BEGIN _LIBCPP_BEGIN_NAMESPACE_STD\n#else\n#define BEGIN namespace std {\n"
+        "#endif\nBEGIN\nclass own;\n}\nint f() { return 1; }\n"
     ),
     "a member": "struct S {\n  int n;\n  int size() const { return n; }\n};\n",
     "a constructor": "struct S {\n  int n;\n  S() : n(0) {}\n  S(int a) : n(a) {}\n};\n",
