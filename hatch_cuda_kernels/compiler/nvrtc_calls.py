@@ -50,7 +50,17 @@ _FOLDER: Final = "-I"
 _SHOWING: Final = frozenset({"-G", "-dlto", "-lineinfo"})
 
 _HAS_UNSIGNED_CHARS: Final = sys.platform == "linux" and os.uname().machine == "aarch64"
-HOST_FLAGS: Final[tuple[str, ...]] = ("-Xcudafe=--signed_chars",) if _HAS_UNSIGNED_CHARS else ()
+#: What makes a source mean on Windows what it means on Linux: ``long`` and ``size_t`` of 64 bits, no ``_WIN64``, and
+#: members in the padding behind those of a base class.
+ON_WINDOWS: Final = (
+    "-Xcudafe=--force-lp64",
+    "-Xcudafe=-U_WIN64",
+    "-D__LP64__=1",
+    "-Xcudafe=--set_flag=reuse_tail_padding",
+)
+HOST_FLAGS: Final[tuple[str, ...]] = (
+    ON_WINDOWS if sys.platform == "win32" else ("-Xcudafe=--signed_chars",) if _HAS_UNSIGNED_CHARS else ()
+)
 
 #: Held while folders have descriptors, and by those that must not find any.
 without_descriptors: Final = threading.Lock()

@@ -279,6 +279,8 @@ class StoreReader:
         path = self.folder / KERNELS_FILE
         try:
             with path.open("rb") as file:
+                if sys.platform == "win32":  # where nobody can remove or replace a file that is mapped
+                    return file.read()
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:  # an empty file cannot be mapped
             return b""

@@ -47,8 +47,13 @@ _CUDA_12_FOLDERS: Final = {
     "ptxas": "cuda_nvcc",
     "cudadevrt": "cuda_runtime",
 }
-#: Files below the tool's folder that are not shared libraries.
-_FILES: Final = {"ptxas": "bin/ptxas", "cudadevrt": "lib/libcudadevrt.a"}
+#: Files below the tool's folder: on Linux, and on Windows in wheels of CUDA 13 and of CUDA 12.
+_FILES: Final = {
+    "nvrtc": ("lib/libnvrtc.so.{major}", "bin/x86_64/nvrtc64_{major}0_0.dll", "bin/nvrtc64_{major}0_0.dll"),
+    "nvJitLink": ("lib/libnvJitLink.so.{major}", "bin/x86_64/nvJitLink_{major}0_0.dll", "bin/nvJitLink_{major}0_0.dll"),
+    "ptxas": ("bin/ptxas", "bin/ptxas.exe", "bin/ptxas.exe"),
+    "cudadevrt": ("lib/libcudadevrt.a", "lib/x64/cudadevrt.lib", "lib/x64/cudadevrt.lib"),
+}
 _CUDA_12_HEADERS: Final = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
 _NOTES: Final = Notes("includes")
 
@@ -85,8 +90,9 @@ def find_library(stem: str) -> Path | None:
     """Return the first library, ``ptxas`` or ``cudadevrt`` of that name in a wheel on ``sys.path``, or None."""
     major = bindings_major()
     folder = f"cu{major}" if major >= 13 else _CUDA_12_FOLDERS[stem]
-    file = _FILES.get(stem) or f"lib/lib{stem}.so.{major}"
-    found = (root / folder / file for root in _nvidia_folders())
+    elsewhere, windows, windows_12 = _FILES[stem]
+    file = elsewhere if sys.platform != "win32" else windows if major >= 13 else windows_12
+    found = (root / folder / file.format(major=major) for root in _nvidia_folders())
     return next((path for path in found if path.is_file()), None)
 
 
@@ -220,18 +226,19 @@ _OLDEST: Final = (12, 9)
 _ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
 _VERSION: Final = re.compile(rb"release \d+\.\d+, V([0-9.]+)")
 _PTXAS_FOLDERS: Final = ("CUDA_HOME", "CUDA_PATH")
-_FILE: Final = "libcudadevrt.a"
+_RUNTIME_FILES: Final = ("libcudadevrt.a", "cudadevrt.lib")
 #: Of the digest that stands for the version of a file that no wheel brought.
 _DIGITS: Final = 16
 #: Where toolkits are, by variables of the environment, and where they keep static libraries.
 _RUNTIME_FOLDERS: Final = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX")
-_FOLDERS: Final = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
+_FOLDERS: Final = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib/x64")
 
 
 def library_files(stem: str) -> tuple[Path, ...]:
     """Return the files of a library (``nvrtc``, ``nvJitLink``) that a wheel brings, in the order to load them."""
     path = find_library(stem)
-    return () if path is None else (*sorted(path.parent.glob(f"lib{stem}-builtins.so.*")), path)
+    builtins = f"{stem}-builtins64_*.dll" if sys.platform == "win32" else f"lib{stem}-builtins.so.*"
+    return () if path is None else (*sorted(path.parent.glob(builtins)), path)
 
 
 def altered_library(stem: str) -> str:
@@ -473,7 +480,8 @@ def load_device_runtime() -> DeviceLibrary:
     if path is not None:
         return _read(str(path), file_state(path), identity(version, DEVICE_RUNTIME))
     homes = filter(None, map(os.environ.get, _RUNTIME_FOLDERS))
-    for found in filter(Path.is_file, (Path(home, folder, _FILE) for home in homes for folder in _FOLDERS)):
+    places = (Path(home, folder, name) for home in homes for folder in _FOLDERS for name in _RUNTIME_FILES)
+    for found in filter(Path.is_file, places):
         return _read(str(found), file_state(found), "")
     nvrtc = library_version("nvrtc")
     wheel = pinned(DEVICE_RUNTIME, release_of(nvrtc)) if nvrtc else exactly(DEVICE_RUNTIME, bindings_major(), "")
