@@ -264,21 +264,13 @@ class _Uses:
         return uses
 
     def asks(self, name: str) -> bool:
-        """Return whether a condition of the project's asks whether there is a macro."""
+        """Return whether a condition of the project's names a macro: where there is none, it is 0, or not defined."""
         conditions = () if self.unit is None else self.unit.conditions
-        found = (one for one in conditions if name in one.directive.operand and one.file.name.startswith(VIRTUAL_ROOT))
-        return any(_asks(one.directive, name) for one in found)
+        return any(name in one.directive.texts and one.file.name.startswith(VIRTUAL_ROOT) for one in conditions)
 
 
 def _has_no_words(_name: str) -> bool:
     return False  # what they are spelled as counts
-
-
-def _asks(directive: Directive, name: str) -> bool:
-    texts = directive.texts
-    if directive.word.endswith("def"):
-        return texts[:1] == (name,)
-    return any(text == "defined" and name in texts[at + 1 : at + 3] for at, text in enumerate(texts))
 
 
 class _VisitUses(NamedTuple):

@@ -60,6 +60,17 @@
 #define PTRDIFF_MIN INT64_MIN
 #define PTRDIFF_MAX INT64_MAX
 #define SIZE_MAX UINT64_MAX
+#define SIG_ATOMIC_MIN INT32_MIN
+#define SIG_ATOMIC_MAX INT32_MAX
+#if L'\0' - 1 > 0
+#define WCHAR_MIN 0
+#define WCHAR_MAX UINT32_MAX
+#else
+#define WCHAR_MIN INT32_MIN
+#define WCHAR_MAX INT32_MAX
+#endif
+#define WINT_MIN 0U
+#define WINT_MAX UINT32_MAX
 
 #define INT8_C(value) value
 #define INT16_C(value) value
