@@ -18,7 +18,7 @@ from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, 
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Declaration, Directive, Item, Reading, SourceFile, TranslationUnit, Visit
+    from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, TranslationUnit, Visit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
