@@ -17,7 +17,7 @@ import pytest
 from devices import no_device_reason
 from front_ends import EXAMPLE, REPOSITORY, build_wheel, copy_project, of_one_arch, without_cub
 from jobs import compile_in_threads
-from shared import make_once, shared_folder
+from shared import SKIPPED_FILES, make_once, shared_folder
 
 from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 
@@ -212,6 +212,12 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(mark)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+def pytest_collectreport(report):
+    """Keep the names of the files that are skipped at once."""
+    if report.skipped:
+        SKIPPED_FILES.add(report.nodeid)
 
 
 def pytest_collection_finish():

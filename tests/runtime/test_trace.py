@@ -259,10 +259,10 @@ ARCHS = ["sm_80", "sm_90"]
 
 
 @pytest.mark.every_python
-def test_sixty_four_processes_and_their_threads_write_whole_lines(store, traced, slow):
+def test_many_processes_and_their_threads_write_whole_lines(store, traced, slow):
     """Each of them writes each of its requests once, in one line, whatever the others do."""
     children = []
-    for _ in range(64):
+    for _ in range(16):
         child = os.fork()
         if child == 0:
             asked = [(kernel, arch) for kernel in KERNELS for arch in ARCHS]
@@ -275,7 +275,7 @@ def test_sixty_four_processes_and_their_threads_write_whole_lines(store, traced,
     assert {os.waitpid(child, 0)[1] for child in children} == {0}
     requests = Counter((one.process, one.kernel, one.capability) for one in read_trace(traced))
     assert {process for process, _, _ in requests} == {*children}
-    assert len(requests) == 64 * len(KERNELS) * len(ARCHS)
+    assert len(requests) == 16 * len(KERNELS) * len(ARCHS)
     # Two threads that make a request at the same time may both be the first.
     assert set(requests.values()) <= {1, 2}
 
@@ -298,7 +298,7 @@ def test_a_fork_in_the_middle_of_writing_records_what_it_asks(store, traced, slo
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(30):
+        for _ in range(10):
             child = os.fork()
             if child == 0:
                 trace._written.clear()
@@ -309,7 +309,7 @@ def test_a_fork_in_the_middle_of_writing_records_what_it_asks(store, traced, slo
         stop.set()
         writer.join()
     asked = Counter(one.kernel for one in read_trace(traced))
-    assert asked["softmax<32>"] == 30
+    assert asked["softmax<32>"] == 10
 
 
 def test_the_vendored_loader_writes_the_same_lines(example_site, traced, tmp_path, slow):

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
     import pytest
 
-__all__ = ["SHARED", "make_once", "shared_folder"]
+__all__ = ["SHARED", "SKIPPED_FILES", "make_once", "shared_folder"]
 
 
 #: Set in runs of tests that a test starts: the shared folder of the run that it is part of.
 SHARED = "TESTS_SHARED"
+#: Of this run, the files that are skipped as they are collected, for they need what is not installed.
+SKIPPED_FILES: set[str] = set()
 
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import symtable
 import sys
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -24,15 +25,26 @@ from hatch_cuda_kernels.vendor import loader_text, why_old
 
 #: Those that ask for no compile.
 CASES = [case for case in conformance_cases.CASES if not case["ask"]["compiler"]]
-TEXT = loader_text()
-COMPILED = compile(TEXT, "_kernels_loader.py", "exec")
+TEXT_FILE = "_kernels_loader.py"
+
+
+@cache
+def shipped():
+    """Return the loader's text, which takes a second to assemble: whoever collects the tests does not need it."""
+    return loader_text()
+
+
+@cache
+def compiled():
+    """Return the loader's code."""
+    return compile(shipped(), TEXT_FILE, "exec")
 
 
 def new_loader(driver=None):
     """Return the loader as a module that has loaded nothing, on a driver that tests imitate."""
     module = ModuleType("vendored_loader")
     module.__file__ = __file__
-    exec(COMPILED, module.__dict__)
+    exec(compiled(), module.__dict__)
     if driver is not None:
         module._MADE[module._vendor_bindings] = {"driver": driver}
     return module
@@ -113,7 +125,7 @@ def write_library(folder):
     (store / "m" / "index.json").write_text(json.dumps(plain))
     details = {"schema": 1, "names": ["saxpy"], "resources": {}}
     (store / "m" / "details.json").write_text(json.dumps(details))
-    (folder / "_kernels_loader.py").write_text(TEXT)
+    (folder / TEXT_FILE).write_text(shipped())
 
 
 @pytest.fixture
@@ -186,7 +198,7 @@ def test_a_loader_is_checked(tmp_path, capsys, monkeypatch):
     assert "it was edited after it was written" in capsys.readouterr().out
     path.write_text("import os\n")
     assert main(["vendor", "--check", "loader.py"]) == 2
-    assert why_old(TEXT) is None
+    assert why_old(shipped()) is None
 
 
 def test_errors_can_be_pickled():
@@ -209,7 +221,7 @@ def undefined(table, known):
 
 def test_no_name_is_missing():
     """All that the text reads is in it: also what only rare calls come to."""
-    table = symtable.symtable(TEXT, "_kernels_loader.py", "exec")
+    table = symtable.symtable(shipped(), TEXT_FILE, "exec")
     known = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
     known |= {*dir(builtins), "__file__"}
     assert undefined(table, known) == set()
