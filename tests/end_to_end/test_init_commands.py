@@ -55,6 +55,8 @@ BACK_ENDS = {
     "Poetry": ("poetry.core.masonry.api", "poetry-core>=2", "", {}, "src"),
     "uv_build": ("uv_build", "uv_build>=0.9", "", {}, "src"),
 }  # fmt: skip
+#: Those whose wheel is installed, too: of others it has the same files in the same places.
+INSTALLED = ("hatchling", "setuptools, flat")
 _PLACE = re.compile(r"in (?:the table (?P<table>\[\S+\]) of )?(?P<file>[\w.]+)[, ].*:")
 
 
@@ -120,6 +122,9 @@ def test_the_commands_that_init_prints_work_as_they_are_printed(name, newcomer, 
     newcomer(build, unpacked)
     (again,) = (unpacked / "dist").glob("*.whl")
     assert store_of(again) == store_of(wheel) != {}
+    assert {f"vecops/_kernels/{file}" for file in ("kernels.tsv", "a/index.json")} < store_of(wheel).keys()
+    if name not in INSTALLED:
+        return
     newcomer(f"uv pip install --no-deps --reinstall {again}", tmp_path)
     explained = newcomer("hatch-cuda-kernels explain a --package vecops --arch sm_90", tmp_path)
     assert " -> accepted prebuilt sm_90 cubin" in explained
