@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary import Cubin, read_cubin, read_ptx
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store import KernelLine, ModuleDetails, ModuleFamily, ModuleIndex, StoreReader
 
 T = TypeVar("T")
+_FROM_CACHE: Final = "the disk cache of the machine that wrote this page"
 
 
 class FileSize(NamedTuple):
@@ -182,7 +183,11 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
     origin = _wheel_origin(wheel) if wheel else _installed_origin(label)
     source = "the timings given"
     if timings is None:
-        timings, source = _cached_timings(data), "the disk cache of the machine that wrote this page"
+        from hatch_cuda_kernels.cache import open_cache
+
+        seconds = {entry.sha256: entry.seconds for entry, _, _ in open_cache().entries()}
+        known = [(key, image["sha256"]) for key, image in _listed_images(data) if image["sha256"] in seconds]
+        timings, source = {key: seconds[digest] for key, digest in known}, _FROM_CACHE
     indexes = reader.modules()
     lines = tuple(reader.lines())
     details = {index.module: reader.details(index.module) for index in indexes}
@@ -262,14 +267,6 @@ def _has_sources(reader: StoreReader, index: ModuleIndex) -> bool:
     root = reader.source_root(index.module)
     files = [*(root / name for name in index.files), *([reader.folder / STANDARD_FILE] if index.standard else [])]
     return all(file.is_file() for file in files)
-
-
-def _cached_timings(data: Mapping[str, Any]) -> Timings:
-    """Return the compile times of exactly these images, from the disk cache."""
-    from hatch_cuda_kernels.cache import open_cache
-
-    seconds = {entry.sha256: entry.seconds for entry, _, _ in open_cache().entries()}
-    return {key: seconds[image["sha256"]] for key, image in _listed_images(data) if image["sha256"] in seconds}
 
 
 class _PackageOrigin(NamedTuple):

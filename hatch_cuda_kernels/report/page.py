@@ -197,12 +197,6 @@ def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid
     return Grid(columns_of(cells), tuple(labels), top, len(weight) - len(shown))
 
 
-def panels_of(cells: Sequence[Cell], grid: Grid, comparison: Comparison | None = None) -> tuple[Panel, ...]:
-    """Return a heat map for each measure, and with an older wheel one more for the change."""
-    views = ("value",) if comparison is None else ("value", "change")
-    return tuple(_panel(measure, view, cells, grid, comparison) for measure in MEASURES for view in views)
-
-
 _NO_SECONDS: Final = "No compile times are known: a wheel does not record them. Give --timings FILE."
 _NO_CUBINS: Final = "Not recorded: no image here is a CUBIN."
 
@@ -227,16 +221,12 @@ def _panel(measure: Measure, view: str, cells: Sequence[Cell], grid: Grid, compa
     else:
         scale, largest = _CHANGE_SWATCHES, _largest_increases(measure, cells, comparison)
         missing = "" if any(box.shade != _NO_FIGURE.shade for box in boxes) else "Not recorded on both sides."
-    return Panel(measure, view, tuple(boxes), _swatches(scale, boxes), largest, missing)
-
-
-def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch, ...]:
-    """Return the legend: the whole scale, and the other shades that are in use."""
     shown = {box.shade for box in boxes}
     swatches = [
         swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {_NEW, NOT_RECORDED}
     ]
-    return (*swatches, _REGRESSION) if any(box.flagged for box in boxes) else tuple(swatches)
+    swatches += [_REGRESSION] if any(box.flagged for box in boxes) else []
+    return Panel(measure, view, tuple(boxes), tuple(swatches), largest, missing)
 
 
 def _value_face(measure: Measure, value: float | None, steps: Sequence[float], change: Step | None) -> _Face:
@@ -518,9 +508,16 @@ def render_page(report: Report) -> str:
     named = {name: f"{one['family']}: {values_text(one['axes'])}" for name, one in families.items()}
     environment.filters["described"] = lambda module: named.get(module, module)
     grid = grid_of(cells, report.comparison)
-    panels = panels_of(cells, grid, report.comparison)
+    views = ("value",) if report.comparison is None else ("value", "change")
+    panels = tuple(_panel(measure, view, cells, grid, report.comparison) for measure in MEASURES for view in views)
     leaves = leaves_of(package.files, package.contents)
     style, script = asset("page.css"), asset("page.js")
+    found = (
+        [change.kind.removesuffix("-rose") for change in report.comparison.regressions]
+        if report.comparison is not None
+        else []
+    )
+    ordered = tuple(reversed(_BY_NAME)) if set(found) & _BY_NAME.keys() else tuple(_BY_NAME)
     html: str = environment.from_string(asset("page.html.jinja")).render(
         generator=f"hatch-cuda-kernels {__version__}",
         report=report,
@@ -539,20 +536,13 @@ def render_page(report: Report) -> str:
         sizes={"row": ROW, "module": MODULE_ROW, "heading": _HEADING},
         panels=[(panel, Markup(_draw_heat(panel, grid))) for panel in panels],  # noqa: S704 - Vega's, escaped by it
         trees={name: Markup(_draw_tree(leaves, width=w, height=h)) for name, (w, h) in _TREE_SIZES.items()},  # noqa: S704
-        shown=_most_regressed(report.comparison),
+        shown=max(ordered, key=found.count),
         sorts={sort: text for sort, text in _KINDS.items() if any(leaf.sort == sort for leaf in leaves)},
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704
         script_hash=f"sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}",
     )
     return html
-
-
-def _most_regressed(comparison: Comparison | None) -> str:
-    """Return the measure to show first."""
-    found = [change.kind.removesuffix("-rose") for change in comparison.regressions] if comparison is not None else []
-    ordered = tuple(reversed(_BY_NAME)) if set(found) & _BY_NAME.keys() else tuple(_BY_NAME)
-    return max(ordered, key=found.count)
 
 
 def _promise_lines(promises: Promises) -> Iterator[str]:

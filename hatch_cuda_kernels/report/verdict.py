@@ -533,7 +533,8 @@ def _code(before: _Side, after: _Side) -> Iterator[_Difference]:
         shared = one.keys() & other.keys() if before.keys.get(name) == after.keys.get(name) else ()
         if not found and any(one[key] != other[key] for key in shared):
             yield _Difference("images-changed", name)
-        packed = ["packed" if any(_is_packed(one) for one in side) else "not packed" for side in sides]
+        held = [[image.stored for one in side for image in one.images] for side in sides]
+        packed = ["packed" if any(stored and stored.size for stored in side) else "not packed" for side in held]
         if packed[0] != packed[1]:
             yield _Difference("packing-changed", name, "", *packed)
 
@@ -572,10 +573,6 @@ def _digests(chunks: Sequence[ModuleIndex]) -> dict[tuple[SmArch, str], set[str]
     for image in (image for one in chunks for image in one.images):
         found.setdefault((image.arch, image.kind), set()).add(image.sha256)
     return found
-
-
-def _is_packed(index: ModuleIndex) -> bool:
-    return any(image.stored and image.stored.size for image in index.images)
 
 
 def _total(old: int, new: int) -> Iterator[_Difference]:

@@ -441,23 +441,31 @@ class KernelFiles(NamedTuple):
 def kernel_files(root: Path, manifest: Path, find: Callable[[], tuple[str, str]]) -> KernelFiles:
     """Return the files of a project's kernels, and the manifest after a compile of the modules marked as not tried."""
     if manifest.is_file():
-        return _retry(manifest)
+        before = read_text(manifest)
+        if NO_MODULES in before.splitlines():
+            return _redraft(manifest, before)
+        try:
+            after, found = _retry_marked(manifest)
+        except ManifestError:  # `check` says what is wrong with it
+            return KernelFiles({}, ())
+        return KernelFiles({}, *_notes_and_requirements(found, after), "" if after == before else after)
     folder, imported = find()
     drafted, notes, untried = manifest_of_sources(manifest.parent)
     if drafted:
         return KernelFiles({manifest.relative_to(root).as_posix(): drafted}, notes, untried)
-    return KernelFiles(_first_kernel(root, manifest, {"FOLDER": folder, "PACKAGE": imported}), notes)
-
-
-def _retry(manifest: Path) -> KernelFiles:
-    before = read_text(manifest)
-    if NO_MODULES in before.splitlines():
-        return _redraft(manifest, before)
-    try:
-        after, found = _retry_marked(manifest)
-    except ManifestError:  # `check` says what is wrong with it
-        return KernelFiles({}, ())
-    return KernelFiles({}, *_notes_and_requirements(found, after), "" if after == before else after)
+    words = {"FOLDER": folder, "PACKAGE": imported}
+    beside = manifest.parent.relative_to(root).as_posix()
+    places = {
+        "kernels.yaml": manifest.relative_to(root).as_posix(),
+        "kernels/saxpy.cu": f"{beside}/kernels/saxpy.cu".removeprefix("./"),
+    }
+    return KernelFiles(
+        {
+            places.get(path, fill_template(path, words)): fill_template(text, words)
+            for path, text in FIRST_KERNEL.items()
+        },
+        notes,
+    )
 
 
 def _redraft(manifest: Path, before: str) -> KernelFiles:
@@ -549,18 +557,6 @@ def _included(text: str, suffix: str = "") -> Iterator[str]:
     for directive in SourceFile("", text).directives:
         if directive.word == "include" and directive.header.endswith(suffix):
             yield "/".join(part for part in directive.header.split("/") if part not in {".", ".."})
-
-
-def _first_kernel(root: Path, manifest: Path, words: dict[str, str]) -> dict[str, str]:
-    """Return the files of a first kernel. They are beside the manifest, whose paths are relative to it."""
-    beside = manifest.parent.relative_to(root).as_posix()
-    places = {
-        "kernels.yaml": manifest.relative_to(root).as_posix(),
-        "kernels/saxpy.cu": f"{beside}/kernels/saxpy.cu".removeprefix("./"),
-    }
-    return {
-        places.get(path, fill_template(path, words)): fill_template(text, words) for path, text in FIRST_KERNEL.items()
-    }
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,12 @@ def scaffold(root: Path, name: str | None = None, *, find_package: FindPackage, 
     root = root.absolute()
     pyproject = root / "pyproject.toml"
     if not pyproject.is_file():
-        _refuse_setup_py(root)
+        found = next((name for name in SETUP_FILES if (root / name).is_file()), None)
+        if found is not None:
+            raise InputError(
+                f"only {found} says how this project is built; add a pyproject.toml with the tables [project], "
+                "with a name, and [build-system], and run this again"
+            )
         if name is None:
             _refuse_inside(root)
         return _new(root, name)
@@ -155,31 +160,17 @@ def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object]
     return found
 
 
-def _refuse_setup_py(root: Path) -> None:
-    found = next((name for name in SETUP_FILES if (root / name).is_file()), None)
-    if found is not None:
-        raise InputError(
-            f"only {found} says how this project is built; add a pyproject.toml with the tables [project], "
-            "with a name, and [build-system], and run this again"
-        )
-
-
 def _refuse_inside(root: Path) -> None:
     """Refuse a folder of a project: one with a project's files above it, in the same repository."""
     folder = root
     while not (folder / ".git").exists() and folder != folder.parent:
         folder = folder.parent
-        if _is_project(folder):
+        stated = project_settings(folder).keys() & {"project", "build-system"}  # it may state tools' settings alone
+        if stated or any((folder / name).is_file() for name in SETUP_FILES):
             raise InputError(
                 f"this folder is part of the project in {os.path.relpath(folder, root)} ({folder})\n"
                 f"  to fix: run init there, or name a separate project for this folder: init --name {root.name}"
             )
-
-
-def _is_project(folder: Path) -> bool:
-    """Return whether a folder is a project: a pyproject.toml may also hold nothing but settings of tools."""
-    stated = project_settings(folder).keys() & {"project", "build-system"}
-    return bool(stated) or any((folder / name).is_file() for name in SETUP_FILES)
 
 
 def next_commands(manifest: Path, untried: Sequence[str], *, done: bool, store: str = "") -> tuple[str, ...]:

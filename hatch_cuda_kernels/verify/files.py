@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels import store
-from hatch_cuda_kernels.arch import parse_version, ptx_isa_of_driver, version_text
+from hatch_cuda_kernels.arch import ptx_isa_of_driver, release_of, version_text
 from hatch_cuda_kernels.compiler.toolchain import Toolchain
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import InputError, Problem, StoreError
@@ -72,7 +72,9 @@ def _other_lines(subject: Subject) -> Iterator[Problem]:
         for index in subject.modules
     }
     listed = (
-        store.ListedModule(module, subject.kernels(module), subject.variables(module), *families.get(module, ("", {})))
+        store.ListedModule(
+            module, subject.symbols(module), subject.symbols(module, variables=True), *families.get(module, ("", {}))
+        )
         for module in modules
     )
     written = store.kernels_text(listed).encode().splitlines(keepends=True)
@@ -87,7 +89,7 @@ def _other_lines(subject: Subject) -> Iterator[Problem]:
 
 
 def _listing_problems(subject: Subject, index: store.ModuleIndex) -> Iterator[str]:
-    lines = {line.key: line for line in subject.module_lines(index.module)}
+    lines = {line.key: line for line in subject.module_lines[index.module]}
     kernels = names_by_key(index.names)
     variables = {f"&{key}": name for key, name in names_by_key(index.globals).items()}
     for key, name in (kernels | variables).items():
@@ -140,7 +142,7 @@ def _file_problems(index: store.ModuleIndex) -> Iterator[str]:
 def _index_problems(subject: Subject, index: store.ModuleIndex) -> Iterator[str]:
     yield from _list_problems(index)
     yield from _file_problems(index)
-    first = subject.by_name.get(listed_module(index.module), index)
+    first = next((one for one in subject.modules if one.module == listed_module(index.module)), index)
     apart = {"module", "names", "images", "patterns"}
     differ = [name for name in index._fields if name not in apart and getattr(index, name) != getattr(first, name)]
     if differ:
@@ -204,7 +206,7 @@ def _image_problems(index: store.ModuleIndex, image: store.ImageRecord) -> Itera
     if image.file != name:
         yield f"a build names {image.file} {name}"
     tools = (index.toolchain[tool] for tool in ("nvrtc", "nvjitlink") if index.toolchain.get(tool))
-    known = {ptx_isa_of_driver(parse_version(".".join(tool.split(".")[:2]))) for tool in tools}
+    known = {ptx_isa_of_driver(release_of(tool)) for tool in tools}
     if image.kind == "cubin" and None not in known and image.ptx_isa not in known:
         yield f"{image.file}: PTX ISA {version_text(image.ptx_isa)} is not that of the recorded toolchain"
 
@@ -214,7 +216,7 @@ def _pattern_problems(subject: Subject) -> Iterator[Problem]:
     ordered = sorted(subject.modules, key=lambda index: build_order(index.module))
     names = grouped((listed_module(index.module), name) for index in ordered for name in index.names)
     for index in subject.modules:
-        rest = names.get(listed_module(index.module), [])
+        rest = names[listed_module(index.module)]
         for pattern in index.patterns:
             block = _block(rest, pattern["pattern"], pattern["matrix"])
             rest = rest[block.stop :]
@@ -255,7 +257,7 @@ def _place_problems(subject: Subject) -> Iterator[Problem]:
     places: dict[str, store.Stored] = {}
     for module in sorted((index.module for index in subject.modules), key=build_order):
         new: dict[str, StoredImage] = {}  # the images that no earlier module has, by digest
-        for image in subject.module_images(module):
+        for image in subject.module_images[module]:
             if image.record.sha256 not in places:
                 new.setdefault(image.record.sha256, image)
         pack = f"{module}/{store.PACK_FILE}"

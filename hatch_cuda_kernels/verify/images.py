@@ -114,14 +114,19 @@ def check_kernels(subject: Subject) -> Outcome:
 
 def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
     """Yield what is wrong with the lines of ``kernels.tsv``, as far as it shows without a compiler."""
-    images, lines = subject.module_images(index.module), subject.module_lines(index.module)
+    images, lines = subject.module_images[index.module], subject.module_lines[index.module]
     called = [(image, _keys_in_image(image, lines)) for image in images if image.readable is not None]
     for line in lines:
         if called and not any(line.key in keys for _, keys in called):
             yield f"the kernel {line.lowered} is listed as {line.name!r}, a name that no image gives it"
         if line.is_variable and line.params:
             yield f"the variable {line.name!r} is listed with parameters"
-        yield from _type_problems(line)
+        own = function_parameters(line.lowered) if plain_name(line.lowered) else None
+        if line.types and not (sizes_agree(line.params, line.types) and own in {None, line.types}):
+            listed = ", ".join(line.types)
+            yield f"the kernel {line.name!r} is listed with the parameters ({listed}), which are not its own"
+        if line.names and len(line.names) != len(line.params):
+            yield f"the kernel {line.name!r} is listed with {len(line.names)} names for {len(line.params)} parameters"
         if not can_mean(line.name, line.lowered):
             yield f"{line.lowered} is not the lowered name of {line.name!r}"
         first = next((image.record for image in images if line.lowered not in image.record.lacks), None)
@@ -129,15 +134,6 @@ def _line_problems(subject: Subject, index: ModuleIndex) -> Iterator[str]:
             yield f"{line.name!r} is not listed under its lowered name in {first.file}, the first image with it"
     if index.front_end == "per-arch" and not index.options.get("lto") and not index.is_linked:
         yield from _pointer_problems(lines, called)  # other modules take their types from another compile
-
-
-def _type_problems(line: KernelLine) -> Iterator[str]:
-    own = function_parameters(line.lowered) if plain_name(line.lowered) else None
-    if line.types and not (sizes_agree(line.params, line.types) and own in {None, line.types}):
-        listed = ", ".join(line.types)
-        yield f"the kernel {line.name!r} is listed with the parameters ({listed}), which are not its own"
-    if line.names and len(line.names) != len(line.params):
-        yield f"the kernel {line.name!r} is listed with {len(line.names)} names for {len(line.params)} parameters"
 
 
 def _keys_in_image(image: StoredImage, lines: Sequence[KernelLine]) -> set[str]:
@@ -182,13 +178,13 @@ def _image_problems(subject: Subject, image: StoredImage) -> Iterator[Problem]:
     contents = image.readable
     if contents is None:
         return
-    found, lines, own = _entry_points(contents), subject.module_lines(image.index.module), image.record.lowered
+    found, lines, own = _entry_points(contents), subject.module_lines[image.index.module], image.record.lowered
     kernels = [(own.get(line.key, line.lowered), line) for line in lines if not line.is_variable]
     yield from _kernel_problems(image, found, kernels)
     listed = {lowered: line.lowered for lowered, line in kernels}
     known = () if image.index.libraries else found  # libraries have kernels, which are not listed
     first = listed_module(image.index.module)  # kernels that are not instances are in every chunk, and listed with it
-    listed_once = {line.lowered for line in subject.module_lines(first) if first != image.index.module}
+    listed_once = {line.lowered for line in subject.module_lines[first] if first != image.index.module}
     unlisted = (name for name in known if name not in listed and name not in listed_once)
     yield from (image.problem(f"the kernel {name} is not in kernels.tsv") for name in unlisted)
     for line in lines:

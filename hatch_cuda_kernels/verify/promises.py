@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs, version_text
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs, release_of, version_text
 from hatch_cuda_kernels.compiler.binary import parse_log, read_cubin
 from hatch_cuda_kernels.compiler.toolchain import at_least, exactly, missing_bindings, pip_install
 from hatch_cuda_kernels.errors import CompileError, Problem, ToolchainError
@@ -14,7 +14,7 @@ from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import options_from
 from hatch_cuda_kernels.pool import default_workers
 from hatch_cuda_kernels.store import find_gaps, find_spills
-from hatch_cuda_kernels.verify.subject import Outcome, StoredImage, Subject, cuda_release
+from hatch_cuda_kernels.verify.subject import Outcome, StoredImage, Subject
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.store import ModuleIndex
@@ -28,7 +28,7 @@ def check_supports(subject: Subject) -> Outcome:
     problems = [
         _in_module(gap, index)
         for index in subject.modules
-        for gap in find_gaps(supports, subject.kernels(index.module), index.images)
+        for gap in find_gaps(supports, subject.symbols(index.module), index.images)
     ]
     driver = "any driver" if supports.driver is None else f"CUDA {version_text(supports.driver)}"
     count = len(supports.devices) * len({line.lowered for line in subject.lines if not line.is_variable})
@@ -48,7 +48,7 @@ def check_spills(subject: Subject) -> Outcome:
     problems = [
         _in_module(spill, index)
         for index, limit in limited
-        for spill in find_spills(limit, subject.kernels(index.module), index.images)
+        for spill in find_spills(limit, subject.symbols(index.module), index.images)
     ]
     cubins = sum(image.kind == "cubin" for index, _ in limited for image in index.images)
     return Outcome.of(cubins, "CUBINs", problems)
@@ -111,7 +111,7 @@ def check_assembly(subject: Subject) -> Outcome:
         known = {real.capability for real in known_archs(version)}
         unknown = [arch for arch in wanted if arch.capability not in known]
         problems += [_unknown(image, unknown, version)] if unknown else []
-        lines = (line for line in subject.module_lines(image.index.module) if not line.is_variable)
+        lines = (line for line in subject.module_lines[image.index.module] if not line.is_variable)
         has = (line for line in lines if line.lowered not in image.record.lacks)
         kernels = {image.record.lowered.get(line.key, line.lowered) for line in has}
         jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
@@ -137,7 +137,7 @@ def targets(arch: SmArch, devices: Sequence[ComputeCapability], release: tuple[i
 
 def _too_old(image: StoredImage, version: tuple[int, int]) -> Problem | None:
     """Return what to install if nvJitLink is older than the toolkit that wrote an image."""
-    wanted = cuda_release(image.index)
+    wanted = release_of(image.index.toolchain["nvrtc"])
     if version >= wanted:
         return None
     message = (
@@ -150,7 +150,7 @@ def _unknown(image: StoredImage, archs: Sequence[SmArch], version: tuple[int, in
     """Return what to install if nvJitLink does not know some architectures: later releases drop old ones."""
     listed = ", ".join(map(str, archs))
     message = f"nvJitLink {version_text(version)} does not know {listed}: it cannot prove that this assembles"
-    written = cuda_release(image.index)
+    written = release_of(image.index.toolchain["nvrtc"])
     capabilities = {real.capability for real in known_archs(written)}
     dropped = all(arch.capability in capabilities for arch in archs)
     newest = pip_install(exactly("nvjitlink", version[0], ""), options="--upgrade")

@@ -60,7 +60,10 @@ def _compare_stores(subject: Subject, modules: Sequence[_RebuiltModule]) -> Iter
         except OSError as error:
             raise InputError(f"{folder} cannot hold both stores: {error}; name a new folder") from error
         else:
-            one, other = (_contents(one) for one in (shipped, folder / _REBUILT))
+            one, other = (
+                {path.relative_to(one).as_posix(): path.read_bytes() for path in one.rglob("*") if path.is_file()}
+                for one in (shipped, folder / _REBUILT)
+            )
             differing = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
             for name in [name for name in differing if name != store.DIGESTS_FILE] or differing:
                 place, inside, _ = name.partition("/")
@@ -109,10 +112,6 @@ def _build_module(subject: Subject, module: _RebuiltModule) -> store.BuiltModule
         packages=index.packages,
         others=details.family,
     )
-
-
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _comparison_command(subject: Subject) -> str:
@@ -181,7 +180,7 @@ def _no_compiler(error: ToolchainError) -> Problem:
 
 
 def _plan(subject: Subject, index: store.ModuleIndex) -> list[_Recompile] | Problem:
-    images = [image for image in subject.module_images(index.module) if image.data is not None]
+    images = [image for image in subject.module_images[index.module] if image.data is not None]
     recipe = store.recipe_of(index, index.names)
     try:
         sources = store.read_shipped(subject.reader, index, recipe)
@@ -208,7 +207,11 @@ def _refusal(index: store.ModuleIndex, plan: list[_Recompile], toolchain: Toolch
     if here == index.toolchain:
         return None
     message = f"was compiled by {_toolchain_text(index.toolchain)}, but the toolchain here is {_toolchain_text(here)}"
-    return Problem(message, _install(index.toolchain, here), index.module)
+    nvrtc = index.toolchain["nvrtc"]
+    bindings = missing_bindings(int(nvrtc.partition(".")[0]))
+    others = (index.toolchain.get(name, "") for name in ("nvjitlink", "headers", "ptxas", "cudadevrt"))
+    tools = toolchain_requirements(nvrtc, *others)
+    return Problem(message, pip_install(*bindings, *tools, options=reinstall_option(here.values())), index.module)
 
 
 def _toolchain_text(toolchain: dict[str, str]) -> str:
@@ -216,15 +219,6 @@ def _toolchain_text(toolchain: dict[str, str]) -> str:
         f"{name} {toolchain[name]}" for name in ("nvrtc", "nvjitlink", "ptxas", "cudadevrt") if toolchain.get(name)
     )
     return ", ".join(filter(None, (*named, toolchain.get("headers", ""))))
-
-
-def _install(recorded: dict[str, str], here: dict[str, str]) -> str:
-    """Return the command that installs the packages of the recorded versions, as far as packages have them."""
-    nvrtc = recorded["nvrtc"]
-    bindings = missing_bindings(int(nvrtc.partition(".")[0]))
-    others = (recorded.get(name, "") for name in ("nvjitlink", "headers", "ptxas", "cudadevrt"))
-    tools = toolchain_requirements(nvrtc, *others)
-    return pip_install(*bindings, *tools, options=reinstall_option(here.values()))
 
 
 def _compile(plan: list[_Recompile]) -> list[_Done]:
@@ -256,7 +250,7 @@ def _rebuild_modules(subject: Subject, done: list[_Done], toolchain: Toolchain) 
     """Yield each module whose images were all compiled again, with what a store keeps of it."""
     by_module = grouped((again.job.module, (again, outcome)) for again, outcome in done)
     for index in subject.modules:
-        mine = by_module.get(index.module, [])
+        mine = by_module[index.module]
         entries = {
             image.record.file: entry_of(again.job, image.record.kind, outcome)
             for again, outcome in mine

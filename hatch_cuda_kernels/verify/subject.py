@@ -6,20 +6,23 @@ import csv
 import io
 import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels import store
-from hatch_cuda_kernels.arch import ComputeCapability, parse_version
 from hatch_cuda_kernels.compiler.binary import Cubin, Ptx, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import Problem, StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.includes import normalize
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import options_from
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.arch import ComputeCapability
 
 T = TypeVar("T")
 
@@ -71,13 +74,14 @@ class Outcome(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``verify --json`` prints of the check, beside its name."""
-        data = {"state": self.state, "checked": self.checked, "what": self.what, "skipped": self.skipped}
-        return data | {"findings": [_finding(problem) for problem in self.problems]}
-
-
-def _finding(problem: Problem) -> dict[str, str]:
-    module, _, image = problem.where.partition("/")
-    return {"module": module, "image": image, "problem": problem.message, "fix": problem.fix}
+        data: dict[str, Any] = {"state": self.state, "checked": self.checked, "what": self.what}
+        data["skipped"] = self.skipped
+        places = (problem.where.partition("/")[::2] for problem in self.problems)
+        data["findings"] = [
+            {"module": module, "image": image, "problem": problem.message, "fix": problem.fix}
+            for problem, (module, image) in zip(self.problems, places, strict=True)
+        ]
+        return data
 
 
 class Verification(NamedTuple):
@@ -240,45 +244,27 @@ class Subject:
         """The modules whose index or details cannot be read."""
         return {damage.where for damage in self.damage if damage.where}
 
-    def module_lines(self, module: str) -> list[store.KernelLine]:
-        """Return a module's kernels and variables as ``kernels.tsv`` lists them."""
-        return self._lines.get(module, [])
-
-    def module_images(self, module: str) -> list[StoredImage]:
-        """Return a module's images, in the order of its index."""
-        return self._images.get(module, [])
-
     @cached_property
-    def _lines(self) -> dict[str, list[store.KernelLine]]:
+    def module_lines(self) -> defaultdict[str, list[store.KernelLine]]:
+        """Each module's kernels and variables as ``kernels.tsv`` lists them."""
         return grouped((line.module, line) for line in self.lines)
 
     @cached_property
-    def _images(self) -> dict[str, list[StoredImage]]:
+    def module_images(self) -> defaultdict[str, list[StoredImage]]:
+        """Each module's images, in the order of its index."""
         return grouped((image.index.module, image) for image in self.images)
 
-    @cached_property
-    def by_name(self) -> dict[str, store.ModuleIndex]:
-        """Every module by its name."""
-        return {index.module: index for index in self.modules}
-
-    def kernels(self, module: str) -> list[Symbol]:
-        """Return a module's kernels."""
-        return [_symbol(line) for line in self.module_lines(module) if not line.is_variable]
-
-    def variables(self, module: str) -> list[Symbol]:
-        """Return a module's device variables."""
-        return [_symbol(line) for line in self.module_lines(module) if line.is_variable]
+    def symbols(self, module: str, *, variables: bool = False) -> list[Symbol]:
+        """Return a module's kernels, or its device variables."""
+        lines = (line for line in self.module_lines[module] if line.is_variable == variables)
+        return [Symbol(line.name, line.lowered, line.params, line.types, line.names) for line in lines]
 
 
-def _symbol(line: store.KernelLine) -> Symbol:
-    return Symbol(line.name, line.lowered, line.params, line.types, line.names)
-
-
-def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+def grouped(pairs: Iterable[tuple[str, T]]) -> defaultdict[str, list[T]]:
     """Return the second of each pair in lists, by the first."""
-    found: dict[str, list[T]] = {}
+    found = defaultdict[str, list[T]](list)
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
+        found[key].append(value)
     return found
 
 
@@ -292,42 +278,29 @@ def names_by_key(names: Iterable[str]) -> dict[str, str]:
     return {normalize_name(name): name for name in names}
 
 
-def cuda_release(index: store.ModuleIndex) -> tuple[int, int]:
-    """Return the CUDA release that compiled a module."""
-    return parse_version(index.toolchain["nvrtc"].rpartition(".")[0])
-
-
 def read_subject(reader: store.StoreReader, demands: Demands, wheel: Path | None) -> Subject:
     """Read a store as far as it can be read."""
     damage: list[Problem] = []
-    lines = _lines(reader, damage)
+    lines, promises = tuple[store.KernelLine, ...](), store.Promises()
+    try:
+        lines = tuple(reader.lines())
+    except StoreError as error:
+        damage.append(Problem(f"{store.KERNELS_FILE}: {error.message}", REBUILD))
     modules = tuple(index for name in store.module_names(reader.folder) if (index := _module(reader, name, damage)))
+    try:
+        promises = store.read_promises(reader.folder)
+    except ValueError as error:
+        damage.append(Problem(f"{store.PROMISES_FILE}: {error}", REBUILD))
     return Subject(
         reader=reader,
         wheel=wheel,
         demands=demands,
-        promises=_promises(reader.folder, damage),
+        promises=promises,
         modules=modules,
         lines=lines,
         images=tuple(_image(reader, index, record) for index in modules for record in index.images),
         damage=tuple(damage),
     )
-
-
-def _lines(reader: store.StoreReader, damage: list[Problem]) -> tuple[store.KernelLine, ...]:
-    try:
-        return tuple(reader.lines())
-    except StoreError as error:
-        damage.append(Problem(f"{store.KERNELS_FILE}: {error.message}", REBUILD))
-        return ()
-
-
-def _promises(folder: Path, damage: list[Problem]) -> store.Promises:
-    try:
-        return store.read_promises(folder)
-    except ValueError as error:
-        damage.append(Problem(f"{store.PROMISES_FILE}: {error}", REBUILD))
-        return store.Promises()
 
 
 def _module(reader: store.StoreReader, name: str, damage: list[Problem]) -> store.ModuleIndex | None:
