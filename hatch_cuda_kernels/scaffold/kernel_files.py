@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count, takewhile
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch, parse_version, version_text
 from hatch_cuda_kernels.build import compile_images
@@ -22,7 +22,16 @@ from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, InputError, ManifestError, ToolchainError
 from hatch_cuda_kernels.includes import MARK, Project, package_of, read_closure
 from hatch_cuda_kernels.libraries import is_library_header, package_distribution, package_with
-from hatch_cuda_kernels.manifest import flow, has_key, load_manifest, module_names, parse_manifest, stated_options
+from hatch_cuda_kernels.manifest import (
+    Manifest,
+    Module,
+    flow,
+    has_key,
+    load_manifest,
+    module_names,
+    parse_manifest,
+    stated_options,
+)
 from hatch_cuda_kernels.names import fill, placeholders
 from hatch_cuda_kernels.options import NvrtcOptions, options_of, override_options
 from hatch_cuda_kernels.plan import check_release, make_plan, open_reader, read_sources, requirements
@@ -30,10 +39,6 @@ from hatch_cuda_kernels.port import list_files, port
 from hatch_cuda_kernels.scaffold.loaders import Loaders, Variants, matrix_of, read_loaders, variants
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 from hatch_cuda_kernels.terminal import list_text
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.manifest import Manifest, Module
-
 
 #: The comment behind the name of a module that was not compiled, in a manifest.
 _MARK: Final = "not tried yet: run init again where its compiler is installed"
@@ -101,10 +106,6 @@ class Survey:
     left_out: dict[str, None] = field(default_factory=dict)
     """Flags of compiles in Python files, each with the reason."""
 
-    def add(self, name: str, draft: _ModuleDraft) -> None:
-        """Add a module, or those of an entry with axes in its name."""
-        self.modules[name], self.open_ends[name] = draft.stated, draft.open_ends
-
     def lines(self) -> Iterator[str]:
         """Yield the lines of a manifest's modules, and a comment for each source that is not in it."""
         for name in self.modules:
@@ -142,7 +143,8 @@ def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> 
                     found.unlisted[source] = _NO_INSTANCE.format(list_text(draft.templates))
                     continue
                 names = chain([draft.name], (f"{draft.name}_{number}" for number in count(2)))
-                found.add(next(name for name in names if name not in found.modules), draft)
+                name = next(name for name in names if name not in found.modules)
+                found.modules[name], found.open_ends[name] = draft.stated, draft.open_ends
                 found.left_out.update(dict.fromkeys(variant.left_out if variant else ()))
     return found
 
@@ -197,7 +199,7 @@ def include_folders(root: Path, source: str, files: Sequence[str], known: Sequen
     for _ in range(_MOST_ROUNDS):
         missing = read_closure(root, source, include=folders, project=project).outside
         wanted = [name for name in missing if not is_known(name) and not is_library_header(name)]
-        fresh = dict.fromkeys(_folder_of(name, source, files) or _installed_folder(name, project) for name in wanted)
+        fresh = dict.fromkeys(_folder_of(name, source, files, project) for name in wanted)
         fresh = dict.fromkeys(folder for folder in fresh if folder and folder not in folders)
         if not fresh:
             break
@@ -205,16 +207,12 @@ def include_folders(root: Path, source: str, files: Sequence[str], known: Sequen
     return folders
 
 
-def _folder_of(name: str, source: str, files: Sequence[str]) -> str:
-    """Return the folder from which a header has a name; empty where none has."""
-    found = [path for path in files if f"/{path}".endswith(f"/{name}")]
-    if not found or name.startswith("."):
-        return ""
-    best = max(found, key=lambda path: (len(posixpath.commonprefix([path, source])), -len(path)))
-    return best.removesuffix(name).rstrip("/") or "."
-
-
-def _installed_folder(name: str, project: Project) -> str:
+def _folder_of(name: str, source: str, files: Sequence[str], project: Project) -> str:
+    """Return the folder from which a header has a name, the project's or a package's; empty where none has."""
+    found = [path for path in files if f"/{path}".endswith(f"/{name}") and not name.startswith(".")]
+    if found:
+        best = max(found, key=lambda path: (len(posixpath.commonprefix([path, source])), -len(path)))
+        return best.removesuffix(name).rstrip("/") or "."
     known = package_with(name)
     folder = "" if known is None else f"{MARK}{known[0]}/{known[1]}"
     return folder if folder and project.files.is_folder(folder) else ""
@@ -382,7 +380,8 @@ def _retry_modules(
     for name, module in modules.items():
         of_name = [one for one in _variants(loaders, module.sources[0]) if one is None or one.name == name]
         for variant in of_name[:1]:
-            plain.add(name, _draft(manifest.root, module.sources[0], files, variant))
+            draft = _draft(manifest.root, module.sources[0], files, variant)
+            plain.modules[name], plain.open_ends[name] = draft.stated, draft.open_ends
         if of_name and (has_options or [*plain.module_lines(name)] != [*before[name]]):
             del plain.modules[name]
     arches = dict.fromkeys(str(arch) for name in plain.modules for arch in modules[name].arches)
@@ -504,21 +503,19 @@ def manifest_of_sources(folder: Path) -> tuple[str, tuple[str, ...], tuple[str, 
 
 def _notes_and_requirements(found: Survey, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return notes about sources and a manifest's text, and the requirements to compile what was not compiled."""
-    none = (_NO_MODULE,) if NO_MODULES in text.splitlines() else ()
-    return (*_notes(found), *none), found.untried.requirements if found.untried and found.modules else ()
-
-
-def _notes(found: Survey) -> Iterator[str]:
-    yield from (f"{source} is not in the manifest: {reason}" for source, reason in found.unlisted.items())
-    yield from found.left_out
+    notes = [f"{source} is not in the manifest: {reason}" for source, reason in found.unlisted.items()]
+    notes += found.left_out
     for name, stated in found.modules.items():
         ends = found.open_ends.get(name, ())
         more = f"; the manifest has {len(ends) - 1} more of this kind" if len(ends) > 1 else ""
-        yield from (f"{stated['source']}: {end}{more}" for end in ends[:1])
-    if found.untried is not None and found.modules:
+        notes += [f"{stated['source']}: {end}{more}" for end in ends[:1]]
+    untried = found.untried if found.modules else None
+    if untried is not None:
         sources = [stated["source"] for stated in found.modules.values()]
         verb = "is" if len(sources) == 1 else "are"
-        yield f"{list_text(sources)} {verb} in the manifest, but not tried: {found.untried.reason}"
+        notes.append(f"{list_text(sources)} {verb} in the manifest, but not tried: {untried.reason}")
+    notes += [_NO_MODULE] if NO_MODULES in text.splitlines() else []
+    return tuple(notes), untried.requirements if untried is not None else ()
 
 
 def _kernel_sources(root: Path, files: Iterable[str]) -> list[str]:

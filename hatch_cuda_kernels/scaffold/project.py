@@ -112,7 +112,17 @@ def _new(root: Path, name: str | None) -> Scaffold:
 def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> Scaffold:
     data = read_toml(text, "pyproject.toml")
     check_tables(data)
-    hook = _hatch_toml(root, hook_table(data.get("tool", {}).get("hatch", {})))
+    build = data.get("tool", {}).get("hatch", {}).get("build", {})
+    hook, in_hatch_toml = hook_table({"build": build}), root / "hatch.toml"
+    # A ``build`` table in hatch.toml replaces that of pyproject.toml.
+    replacing = read_toml(read_text(in_hatch_toml), in_hatch_toml.name) if in_hatch_toml.is_file() else {}
+    if "build" in replacing:
+        hook = hook_table(replacing)
+        if hook is None:
+            raise InputError(
+                "hatch.toml has a build table, which replaces that of pyproject.toml; add "
+                "[build.targets.wheel.hooks.cuda-kernels] to it and run this again"
+            )
     options = hook or {}
     manifest = Path(os.path.abspath(root / str(options.get("manifest", MANIFEST_FILE))))  # noqa: PTH100
     if not manifest.is_relative_to(root):
@@ -130,34 +140,15 @@ def _join(root: Path, text: str, find_package: FindPackage, *, before: str) -> S
     if edited.text != before:
         (root / "pyproject.toml").write_bytes(edited.text.encode())
     changed += kernels.write(manifest, name)
-    notes = (*edited.notes, *kernels.notes, *_wheel_only(data))
+    notes = [*edited.notes, *kernels.notes]
+    if hook_table({"build": build}) is not None and "cuda-kernels" not in build.get("hooks", {}):
+        notes.append(
+            "the hook covers wheels only; under [tool.hatch.build.hooks.cuda-kernels], "
+            "it also adds the sources to sdists"
+        )
     changed += ignore_store(root)
     commands = next_commands(manifest, kernels.untried, done=not created and not changed)
-    return Scaffold(created, changed, kept, notes, (), commands)
-
-
-def _wheel_only(data: dict[str, Any]) -> tuple[str, ...]:
-    build = data.get("tool", {}).get("hatch", {}).get("build", {})
-    if "cuda-kernels" in build.get("hooks", {}) or hook_table({"build": build}) is None:
-        return ()
-    return (
-        "the hook covers wheels only; under [tool.hatch.build.hooks.cuda-kernels], it also adds the sources to sdists",
-    )
-
-
-def _hatch_toml(root: Path, hook: dict[str, object] | None) -> dict[str, object] | None:
-    """Return the hook's table as Hatch sees it: a ``build`` table in hatch.toml replaces that of pyproject.toml."""
-    path = root / "hatch.toml"
-    data = read_toml(read_text(path), path.name) if path.is_file() else {}
-    if "build" not in data:
-        return hook
-    found = hook_table(data)
-    if found is None:
-        raise InputError(
-            "hatch.toml has a build table, which replaces that of pyproject.toml; add "
-            "[build.targets.wheel.hooks.cuda-kernels] to it and run this again"
-        )
-    return found
+    return Scaffold(created, changed, kept, tuple(notes), (), commands)
 
 
 def _refuse_inside(root: Path) -> None:
@@ -249,7 +240,10 @@ def join_other(root: Path, text: str, backend: str, find_package: FindPackage) -
         tools, extra = drafted.requirements()
         tools += drafted.header_packages()
         keys = (*asked.get("watched", ()), *patterns)
-        package = _unnamed_package(root, data, folder) if templates else ""
+        stated = data.get("tool", {}).get("setuptools", {}).keys() & {"packages", "py-modules"}
+        # Else setuptools refuses to choose between the package and folders of kernels beside it.
+        is_named = "/" in folder or stated or any((root / name).exists() for name in SETUP_FILES)
+        package = "" if is_named or not templates else folder
         edited = add_package(text, extra=extra, tools=tools, cache_keys=keys, package=package)
     else:
         edited = add_package(text, extra="")
@@ -278,12 +272,6 @@ def _package(root: Path, project: str, find_package: FindPackage) -> tuple[str, 
             if (root / folder).is_dir():
                 return folder, folder.rpartition("/")[2]
         raise InputError(f"no package folder {name} (or src/{name}) in {root}; make it, and run this again") from None
-
-
-def _unnamed_package(root: Path, data: dict[str, Any], folder: str) -> str:
-    """Return the package's folder if setuptools would refuse to choose between it and folders of kernels beside it."""
-    stated = data.get("tool", {}).get("setuptools", {}).keys() & {"packages", "py-modules"}
-    return "" if "/" in folder or stated or any((root / name).exists() for name in SETUP_FILES) else folder
 
 
 def _manifest_in_line(pattern: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import MutableSequence, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -66,7 +67,12 @@ def add_package(
     changes, notes = _require_all(document, extra, tools)
     watched, keys = _watch(document, cache_keys)
     changes += [f"tool.uv.cache-keys: {key}" for key in keys]
-    direct = _needs_direct_references(document)
+    listed = [*document["project"].get("dependencies", ())]
+    listed += chain(*document["project"].get("optional-dependencies", {}).values())
+    direct = document["build-system"].get("build-backend") == HATCH and any(" @ " in one for one in listed)
+    if direct and (metadata := _written_table(document, "hatch", "metadata")) is not None:
+        metadata.setdefault("allow-direct-references", True)
+        direct = False
     edited = tomlkit.dumps(document)
     tables = [("# kernels.yaml says what to compile. This line alone turns it on.", TABLE, "")] if table else []
     if package:
@@ -100,7 +106,12 @@ def _require_all(document: Any, extra: str, tools: Sequence[str]) -> tuple[list[
             project["dependencies"] = tomlkit.array()
         if _require(project["dependencies"], own()):
             changes.append(f"project.dependencies: {own()}")
-    notes += _python_note(project.get("requires-python"))
+    stated = project.get("requires-python")
+    with suppress(InvalidSpecifier):
+        allowed = SpecifierSet(stated or "")
+        if any(allowed.contains(version) for version in _TOO_OLD):
+            what = f"requires-python is {str(stated)!r}" if stated else "requires-python is not stated"
+            notes.append(f"{what}; {_PACKAGE} needs Python 3.11 or newer")
     return changes, notes
 
 
@@ -121,18 +132,6 @@ def _require(listed: MutableSequence[str], wanted: str) -> bool:
         return True
     listed.append(wanted)
     return True
-
-
-def _needs_direct_references(document: Any) -> bool:
-    """Return whether a new table must allow direct references; an existing table is changed here."""
-    project = document["project"]
-    listed = [*project.get("dependencies", ()), *chain(*project.get("optional-dependencies", {}).values())]
-    if document["build-system"].get("build-backend") != HATCH or not any(" @ " in text for text in listed):
-        return False
-    metadata = _written_table(document, "hatch", "metadata")
-    if metadata is not None and "allow-direct-references" not in metadata:
-        metadata["allow-direct-references"] = True
-    return metadata is None
 
 
 def _written_table(document: Any, *names: str) -> Any:
@@ -183,16 +182,6 @@ def check_tables(data: dict[str, Any]) -> None:
         raise InputError("pyproject.toml has no [project] table with a name; add one first")
     if not isinstance(data.get("build-system", {}).get("requires"), list):
         raise InputError("pyproject.toml: build-system.requires is missing, or is not a list")
-
-
-def _python_note(stated: str | None) -> Iterable[str]:
-    try:
-        allowed = SpecifierSet(stated or "")
-    except InvalidSpecifier:
-        return
-    if any(allowed.contains(version) for version in _TOO_OLD):
-        what = f"requires-python is {str(stated)!r}" if stated else "requires-python is not stated"
-        yield f"{what}; {_PACKAGE} needs Python 3.11 or newer"
 
 
 def _check(text: str, extra: str, tables: Sequence[str]) -> None:
