@@ -175,13 +175,13 @@ def preference(arch: SmArch, capability: tuple[int, int]) -> tuple[int, int]:
     return rank, -arch.number
 
 
-def known_archs(release: tuple[int, int], *, virtual: bool = False) -> tuple[SmArch, ...]:
+def known_archs(release: tuple[int, int]) -> tuple[SmArch, ...]:
     """Return the plain architectures a toolkit release compiles, ascending; newer releases count as the newest known.
 
     A proposal for validation before any compiler is loaded; ``nvrtcGetSupportedArchs`` decides.
     """
     numbers = next((numbers for first, numbers in reversed(_RELEASES) if first <= release), frozenset[int]())
-    return tuple(SmArch(number // 10, number % 10, virtual=virtual) for number in sorted(numbers))
+    return tuple(SmArch(number // 10, number % 10) for number in sorted(numbers))
 
 
 def cuda_release_for_arch(arch: SmArch, *, major: int) -> tuple[int, int] | None:

@@ -196,13 +196,8 @@ def build_kernels(
         loaded, out, progress = load_manifest(manifest), folder / STORE_FOLDER, open_progress()
         return build_store(loaded, out, executor=executor, workers=jobs, progress=progress, editable=editable)
     except HatchCudaKernelsError as error:
-        raise _as_setuptools(error) from None
-
-
-def _as_setuptools(error: HatchCudaKernelsError) -> HatchCudaKernelsError:
-    if "setuptools" not in sys.modules:
-        return error
-    kind = type(error)
-    base: type[Exception] = import_module("setuptools.errors").BaseError
-    made: HatchCudaKernelsError = type(kind.__name__, (kind, base), {})(*error.args)
-    return made
+        if "setuptools" not in sys.modules:
+            raise
+        kind: type[HatchCudaKernelsError] = type(error)
+        base: type[Exception] = import_module("setuptools.errors").BaseError
+        raise type(kind.__name__, (kind, base), {})(*error.args) from None

@@ -78,7 +78,10 @@ class ChildProcess:
     def __init__(self, *, temporary: str | None = None) -> None:
         arguments = getattr(sys, "argv", [])  # a program that embeds Python may have none
         command = [sys.executable, "-P", "-c", _START, temporary or "", str(len(arguments)), *arguments]
-        command += _search_path()
+        path = sys.path
+        with contextlib.suppress(OSError):  # the working directory may have been removed, and compiles may change it
+            path = [*map(os.path.abspath, sys.path)]
+        command += path
         pipe, env = subprocess.PIPE, _MALLOC | os.environ | ({"TMPDIR": temporary} if temporary else {})
         self.process = subprocess.Popen(  # noqa: S603 - ourselves
             command, stdin=pipe, stdout=pipe, env=env, process_group=0
@@ -129,13 +132,6 @@ class ChildProcess:
         return ""
 
 
-def _search_path() -> list[str]:
-    """Return where modules are looked for, from any working directory: compiles may change it."""
-    with contextlib.suppress(OSError):  # the directory may have been removed
-        return [*map(os.path.abspath, sys.path)]
-    return sys.path
-
-
 def call_in_child(function: Callable[..., T], *args: object, **kwargs: object) -> T:
     """Call a module's function in a new child process, and return what it returns or raise what it raises.
 
@@ -179,22 +175,13 @@ def serve(temporary: str) -> None:
             answers.flush()
 
     start_daemon(answer)  # with the same stack as for compiles elsewhere
-    _receive(calls, temporary)
 
-
-def _receive(calls: SimpleQueue[Call], temporary: str) -> None:
-    """Pass on the calls. The input ends when the parent ends, for whatever reason; then end at once.
-
-    A ptxas that runs for this process ends as well: it is in the process group that this one leads.
-    """
-    import pickle
-
-    try:
+    try:  # the input ends when the parent ends, for whatever reason
         while True:
             calls.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own parent
     finally:
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
-        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():  # with the ptxas that runs for this process
             os.killpg(0, signal.SIGKILL)
         os._exit(1)

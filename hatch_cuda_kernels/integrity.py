@@ -77,38 +77,32 @@ def _misfit(data: Any, shape: Any) -> str | None:
     if type(shape) is dict:
         return _misfit_object(data, shape) if type(data) is dict else ""
     if type(shape) is list:
-        return _misfit_list(data, shape[0]) if type(data) is list else ""
+        if type(data) is not list:
+            return ""
+        for number, item in enumerate(data):
+            place = _misfit(item, shape[0])
+            if place is not None:
+                return f"[{number}]{place}"
+        return None
     return None if _fits(data, shape) else ""
-
-
-def _misfit_list(data: list[Any], shape: Any) -> str | None:
-    for number, item in enumerate(data):
-        place = _misfit(item, shape)
-        if place is not None:
-            return f"[{number}]{place}"
-    return None
 
 
 def _misfit_object(data: dict[str, Any], shape: dict[Any, Any]) -> str | None:
     for key, one in shape.items():
         if not isinstance(key, str):
-            return _misfit_map(data, key, one)
+            for name, value in data.items():
+                if not _fits(name, key):
+                    return f".{name!a}"
+                place = _misfit(value, one)
+                if place is not None:
+                    return f".{name}{place}"
+            return None
         name = key.rstrip("?")
         value = data.get(name, _MISSING)
         if value is not _MISSING or name == key:
             place = _misfit(value, one)
             if place is not None:
                 return f".{name}{place}"
-    return None
-
-
-def _misfit_map(data: dict[str, Any], names: Any, values: Any) -> str | None:
-    for name, value in data.items():
-        if not _fits(name, names):
-            return f".{name!a}"
-        place = _misfit(value, values)
-        if place is not None:
-            return f".{name}{place}"
     return None
 
 

@@ -68,7 +68,12 @@ def find_misses(reader: StoreReader, cache: DiskCache) -> list[Miss]:
 
 
 def _miss(reader: StoreReader, modules: set[str], entry: Entry, used: float) -> Miss | None:
-    module = _module_of(reader, entry) if entry.family else entry.module
+    module = entry.module
+    if entry.family:  # its module may be listed by now, or be impossible
+        try:
+            module = find_module(reader, entry.family, entry.axes)
+        except InputError:
+            return None
     if module not in modules and module not in reader.unlisted:
         return None
     index, lines = reader.module(module), reader.find(normalize_name(entry.wanted), module)
@@ -83,14 +88,6 @@ def _miss(reader: StoreReader, modules: set[str], entry: Entry, used: float) -> 
     arch = entry.arch if listed or not covered else None
     wanted = Wanted(listed_module(index.module), arch, instance, *family)
     return Miss(index.module, entry.wanted, listed, entry.arch, entry.created, used, entry.seconds, entry.key, wanted)
-
-
-def _module_of(reader: StoreReader, entry: Entry) -> str:
-    """Return the module with an entry's values of axes, which the store may list by now; empty if it can have none."""
-    try:
-        return find_module(reader, entry.family, entry.axes)
-    except InputError:
-        return ""
 
 
 def _keys(reader: StoreReader, module: str, entry: Entry, instance: str | None) -> list[str]:
@@ -188,12 +185,7 @@ class _Draft:
                 self.changes.append(f"{'.'.join(path)}: {value} ({more})")
                 return
         after = "exclude" if kernels_yaml.has_key(self.text, ("modules", entry, "exclude")) else "matrix"
-        place = ("modules", entry, "combinations")
-        problem, what = self._append(place, dict(want.axes), after=after), f"{'.'.join(place)}: {{{values}}}"
-        if problem is None:
-            self.changes.append(what)
-        else:
-            self.refused.append(f"{what}: {problem}")
+        self._list(("modules", entry, "combinations"), dict(want.axes), after=after, shown=f"{{{values}}}")
 
     def name_of(self, want: Wanted) -> str:
         """Return what the manifest calls a module; empty if it lacks the combination, which has been noted."""
@@ -207,7 +199,7 @@ class _Draft:
 
     def extend_matrix(self, module: str, instance: str) -> bool:
         """Add a value to an axis so that a pattern gives the instance; return whether that was possible."""
-        entry = self._entry(module)
+        entry = self._module(module).entry
         if self._has(module, instance) or "*" in entry:
             return False
         for axis, value in self._extensions(module, instance):
@@ -219,8 +211,7 @@ class _Draft:
         return False
 
     def list_instance(self, module: str, instance: str) -> None:
-        """Add an instance to its module's list."""
-        entry = self._entry(module)
+        entry = self._module(module).entry
         if self._has(module, instance):
             return
         if "*" in entry:
@@ -230,17 +221,18 @@ class _Draft:
             self._list(("modules", entry, "instances"), instance, after=self._source_key(entry))
 
     def list_arch(self, module: str, arch: SmArch) -> None:
-        """Add an architecture to the list that applies to the module."""
         if arch in self._module(module).arches:
             return
-        path: tuple[str, ...] = ("modules", self._entry(module), "arches")
+        path: tuple[str, ...] = ("modules", self._module(module).entry, "arches")
         after = self._source_key(path[1])
         if not kernels_yaml.has_key(self.text, path):
             path, after = ("arches",), "cuda" if kernels_yaml.has_key(self.text, ("cuda",)) else "schema"
         self._list(path, str(arch), after=after, default="all-major")
 
-    def _list(self, path: tuple[str, ...], item: str, *, after: str, default: str = "") -> None:
-        problem, what = self._append(path, item, after=after, default=default), f"{'.'.join(path)}: {item}"
+    def _list(
+        self, path: tuple[str, ...], item: str | dict[str, str], *, after: str, default: str = "", shown: str = ""
+    ) -> None:
+        problem, what = self._append(path, item, after=after, default=default), f"{'.'.join(path)}: {shown or item}"
         if problem is None:
             self.changes.append(what)
         else:
@@ -251,11 +243,7 @@ class _Draft:
         return "source" if kernels_yaml.has_key(self.text, ("modules", entry, "source")) else "sources"
 
     def _count(self, entry: str) -> int:
-        """Return how many instances the modules of an entry have."""
         return sum(len(module.instances) for module in self.manifest.modules if module.entry == entry)
-
-    def _entry(self, module: str) -> str:
-        return self._module(module).entry
 
     def _module(self, name: str) -> Module:
         return next(module for module in self.manifest.modules if module.name == name)

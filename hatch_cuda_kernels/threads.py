@@ -43,17 +43,13 @@ def interruptible(work: Callable[[], T]) -> T:
 
     The work then goes on in its thread, and its outcome is dropped. If no thread can be started, it is done here.
     """
+    thread = threading.current_thread()
+    # Where Ctrl-C means nothing: it is ignored, as in a worker, or this is one of these threads.
+    ignored = thread is threading.main_thread() and not callable(signal.getsignal(signal.SIGINT))
     try:
-        return work() if _gets_no_signal() else wait_for_thread(work)
+        return work() if ignored or thread in _working else wait_for_thread(work)
     except NoThreadError:
         return work()
-
-
-def _gets_no_signal() -> bool:
-    """Return whether Ctrl-C means nothing here: in one of these threads, or where it is ignored, as in a worker."""
-    thread = threading.current_thread()
-    ignored = thread is threading.main_thread() and not callable(signal.getsignal(signal.SIGINT))
-    return ignored or thread in _working
 
 
 def wait_for_thread(work: Callable[[], T]) -> T:

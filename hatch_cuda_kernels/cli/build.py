@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels import pool
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
@@ -19,9 +18,6 @@ from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, s
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, arch_text, manifest_path
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.store import STORE_FOLDER
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.build import BuildReport
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -49,12 +45,7 @@ def run(args: Arguments) -> CommandResult:
     report = build_store(manifest, out, executor=executor, workers=args.jobs, progress=progress)
     for warning in () if is_quiet(args) else report.warnings:
         show_warning(warning)
-    data = {"out": str(out), "seconds": round(report.seconds, 3), "images": _images(report)}
-    return CommandResult(data, f"{render_report(report)}\nwritten to {out}")
-
-
-def _images(report: BuildReport) -> list[dict[str, Any]]:
-    return [
+    images = [
         {
             "module": entry.module,
             "arch": str(entry.arch),
@@ -66,6 +57,8 @@ def _images(report: BuildReport) -> list[dict[str, Any]]:
         for built in report.modules
         for entry in built.entries
     ]
+    data = {"out": str(out), "seconds": round(report.seconds, 3), "images": images}
+    return CommandResult(data, f"{render_report(report)}\nwritten to {out}")
 
 
 def _arch(text: str) -> SmArch:

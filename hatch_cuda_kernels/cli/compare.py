@@ -54,7 +54,9 @@ def run(args: Arguments) -> CommandResult:
         names = "; ".join(f"{change.rule.title}: {change.where}" for change in beyond)
         problems.append(f"expected {args.expect} at most, and the verdict is {comparison.verdict}: {names}")
     lines = _markdown(comparison) if args.markdown else _lines(comparison, f"{_label(old)} -> {_label(new)}")
-    return CommandResult(_data(old, new, comparison, args.expect), "\n".join(lines), not beyond, notes, problems)
+    return CommandResult(
+        _data(old, new, comparison, args.expect, ok=not beyond), "\n".join(lines), not beyond, notes, problems
+    )
 
 
 def _label(side: PackageFacts) -> str:
@@ -66,18 +68,18 @@ def _numbers(side: PackageFacts) -> list[int]:
     return [*map(int, found[0].split("."))] if found else []
 
 
-def _data(old: PackageFacts, new: PackageFacts, comparison: Comparison, expect: str | None) -> dict[str, Any]:
+def _data(
+    old: PackageFacts, new: PackageFacts, comparison: Comparison, expect: str | None, *, ok: bool
+) -> dict[str, Any]:
     sides = {
         key: {"package": side.name, "version": side.version, "label": side.label, "bytes": side.bytes}
         for key, side in (("old", old), ("new", new))
     }
-    ok = not (expect and comparison.beyond(expect))  # type: ignore[arg-type]
     changes = [change.to_json() for change in comparison.changes]
     return {**sides, "verdict": comparison.verdict, "expect": expect, "ok": ok, "changes": changes}
 
 
 def _lines(comparison: Comparison, what: str) -> Iterator[str]:
-    """Yield a table of the changes, the reasons below it, and the verdict."""
     rows = [(one.rule.severity, one.rule.title, one.where, *one.values()) for one in comparison.changes]
     if rows:
         table = text_table(("severity", "change", "where", "before", "now"), rows)
@@ -91,7 +93,6 @@ def _lines(comparison: Comparison, what: str) -> Iterator[str]:
 
 
 def _markdown(comparison: Comparison) -> Iterator[str]:
-    """Yield a section for each severity, with a line for each change."""
     for severity, heading in _HEADINGS.items():
         found = [change for change in comparison.changes if change.rule.severity == severity]
         if found:

@@ -169,7 +169,11 @@ class CommandParser(argparse.ArgumentParser):
         self._given = list(sys.argv[1:] if args is None else args)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self._refuse(unknown[0])
+            option = unknown[0].partition("=")[0]
+            if not option.startswith("-"):
+                self._end(f"unexpected argument {unknown[0]!r}")
+            own = [name for name in self._option_string_actions if name.startswith("--")]
+            self._end(f"there is no option {option!r}", option, own)
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
@@ -187,13 +191,6 @@ class CommandParser(argparse.ArgumentParser):
         else:
             message = f"argument {choice['argument']}: {choice['given']!r} is not one of {', '.join(known)}"
         self._end(message, choice["given"], known)
-
-    def _refuse(self, word: str) -> NoReturn:
-        option = word.partition("=")[0]
-        if not option.startswith("-"):
-            self._end(f"unexpected argument {word!r}")
-        own = [name for name in self._option_string_actions if name.startswith("--")]
-        self._end(f"there is no option {option!r}", option, own)
 
     def _end(self, message: str, word: str = "", known: Sequence[str] = ()) -> NoReturn:
         """Print an error, with what ``word`` may have meant or else where to read on, and exit with 2."""

@@ -39,7 +39,11 @@ def run(args: Arguments) -> CommandResult:
     old = _open(args.against) if args.against is not None else None
     found = report.Report(_open(args.package, timings), old)
     if args.output is not None or not args.json:
-        _write(found, args.output or Path("report.html"))
+        html, path = report.render_page(found), args.output or Path("report.html")
+        try:
+            path.write_text(html, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from error
     worse = args.fail_on_regression and found.comparison is not None and found.comparison.regressions
     return CommandResult(found.to_json(), f"written to {args.output or 'report.html'}{_verdict(found)}", not worse)
 
@@ -47,14 +51,6 @@ def run(args: Arguments) -> CommandResult:
 def _open(package: str, timings: Timings | None = None) -> PackageFacts:
     with store.open_package(package) as reader:
         return report.read_package(reader, timings)
-
-
-def _write(found: Report, path: Path) -> None:
-    html = report.render_page(found)
-    try:
-        path.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _verdict(found: Report) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from hatch_cuda_kernels.cli.parser import (
     device,
     manifest_path,
 )
-from hatch_cuda_kernels.errors import InputError, Problem
+from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.terminal import count_text, list_text, paint_matches, printable, text_table, wrap
 
@@ -83,7 +83,10 @@ def run(args: Arguments) -> CommandResult:
     text = wrap("\n".join(_lines(verification, args.package)), 24)
     lines = [paint_matches(text, "^failed|^.*: failed, .*", "red", sys.stdout)]
     if proof is not None:
-        patch = _patch(proof)
+        patch = ""
+        if proof.manifest is not None and proof.promotion is not None:
+            name = proof.manifest.as_posix().lstrip("/")
+            patch = unified_diff(name, proof.promotion.before, proof.promotion.after)
         data |= {**proof.to_json(), "patch": patch}
         lines += _proof_lines(proof, patch)
     return CommandResult(data, "\n".join(lines), verification.ok)
@@ -94,16 +97,13 @@ def _lines(verification: Verification, package: str) -> Iterator[str]:
     for check, outcome in verification.results.items():
         what = re.sub(r"s\b", "", outcome.what, count=1) if outcome.checked == 1 else outcome.what
         looked_at = outcome.skipped or f"{outcome.checked:,} {what}"
-        found = f", {_count(outcome.problems)}" if outcome.problems else ""
+        found = f", {count_text(len(outcome.problems), 'problem')}" if outcome.problems else ""
         yield f"{outcome.state:8} {check:14} {looked_at}{found}"
         for problem in outcome.problems:
             yield f"    {problem._replace(fix='')}"
             yield f"        to fix: {problem.fix}"
-    yield f"{package}: ok" if verification.ok else f"{package}: failed, {_count(verification.problems)}"
-
-
-def _count(problems: Sequence[Problem]) -> str:
-    return count_text(len(problems), "problem")
+    failed = f"failed, {count_text(len(verification.problems), 'problem')}"
+    yield f"{package}: {'ok' if verification.ok else failed}"
 
 
 def gpu_list(text: str) -> tuple[Gpu, ...]:
@@ -130,13 +130,6 @@ def _proven(args: Arguments, reader: StoreReader) -> Proof | None:
     from hatch_cuda_kernels.proof import prove  # as above
 
     return prove(args.package, reader, args.requests, args.gpus or (), lambda: manifest_path(args))
-
-
-def _patch(proof: Proof) -> str:
-    """Return what has the manifest list what is missing, as a unified diff; empty without."""
-    if proof.manifest is None or proof.promotion is None:
-        return ""
-    return unified_diff(proof.manifest.as_posix().lstrip("/"), proof.promotion.before, proof.promotion.after)
 
 
 def _proof_lines(proof: Proof, patch: str) -> Iterator[str]:

@@ -107,21 +107,13 @@ _TOOLS: Final = ("hatchling", "pyyaml", "rich", "tomlkit")
 
 def examine() -> dict[str, Finding]:
     """Return what is here, by name, with ``manifest`` only in a project. Never raises for what is missing or broken."""
-    tools, manifest = _safely(_tools), _manifest_here()
-    questions = [(name, "") for name in _PROBED]
-    if manifest and tools.problem is None:
-        questions.append(("manifest", manifest))
-    probed = {name: found for (name, _), found in zip(questions, ask(*questions), strict=True)}
-    return {"python": _safely(_python), **probed, "cache": _safely(_cache), "tools": tools}
-
-
-def _manifest_here() -> str:
     from hatch_cuda_kernels.manifest import find_manifest  # one command needs it
 
-    try:
-        return str(find_manifest(Path()))
-    except (InputError, OSError):
-        return ""
+    tools, questions = _safely(_tools), [(name, "") for name in _PROBED]
+    with suppress(InputError, OSError):
+        questions += [("manifest", str(find_manifest(Path())))] if tools.problem is None else []
+    probed = {name: found for (name, _), found in zip(questions, ask(*questions), strict=True)}
+    return {"python": _safely(_python), **probed, "cache": _safely(_cache), "tools": tools}
 
 
 def set_variables() -> dict[str, str]:

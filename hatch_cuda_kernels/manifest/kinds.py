@@ -85,10 +85,6 @@ class Spot(NamedTuple):
         """Note a problem at this place."""
         self.reading.problems.append((self.mark, Problem(message, where=self.path)))
 
-    def report_missing(self, key: str, fix: str) -> None:
-        """Note that a key this place must have is missing."""
-        self.reading.problems.append((self.mark, Problem("missing", fix, join(self.path, key))))
-
     def item(self, index: int, node: Node) -> Spot:
         """Return the place of a list's item."""
         return Spot(node, f"{self.path}[{index}]", node.mark, self.reading)
@@ -298,7 +294,8 @@ def table(name: str, keys: Table) -> Kind:
                 spot.key(pair).report(f"unknown key{suggest(pair.key, keys, f'; known here: {known}')}")
         for key, details in keys.items():
             if details.required and not stated & {key, details.instead}:
-                spot.report_missing(key, details.required)
+                missing = Problem("missing", details.required, join(spot.path, key))
+                spot.reading.problems.append((spot.mark, missing))
             if stated >= {key, details.instead}:
                 spot.report(f"it has both {key} and {details.instead}; write one of them")
         return {pair.key: attempt(keys[pair.key].kind, spot.value(pair)) for pair in node.pairs if pair.key in keys}
@@ -350,7 +347,10 @@ def _file(spot: Spot, written: str) -> str:
     if kind == "folder":
         raise RefusedError(f"{path!r} is a folder; name a file")
     if kind is None:
-        raise RefusedError(f"there is no file {path!r}{_suggest_file(spot, path)}")
+        beside = spot.reading.files.glob(f"{path.rpartition('/')[0]}/*".removeprefix("/"))
+        stems = {PurePosixPath(found).stem: found for found in beside}  # folder and suffix would make all look alike
+        near = difflib.get_close_matches(PurePosixPath(path).stem, stems, n=1)
+        raise RefusedError(f"there is no file {path!r}{f' (did you mean {stems[near[0]]!r}?)' if near else ''}")
     return path
 
 
@@ -365,14 +365,6 @@ def _library(spot: Spot, written: str) -> str:
     if suffix not in LIBRARY_KINDS:
         raise RefusedError(f"{path!r} is not a device library; these end in {', '.join(LIBRARY_KINDS)}")
     return _source(spot, path)
-
-
-def _suggest_file(spot: Spot, path: str) -> str:
-    """Suggest a file beside a missing one, compared by stem: folder and suffix would make all of them look alike."""
-    folder, _, name = path.rpartition("/")
-    beside = {PurePosixPath(found).stem: found for found in spot.reading.files.glob(f"{folder}/*".removeprefix("/"))}
-    near = difflib.get_close_matches(PurePosixPath(name).stem, beside, n=1)
-    return f" (did you mean {beside[near[0]]!r}?)" if near else ""
 
 
 def _folder(spot: Spot, written: str) -> str:

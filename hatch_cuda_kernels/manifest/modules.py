@@ -57,7 +57,15 @@ def expand_instances(
     seen = {kernel.value: kernel.spot.path for kernel in module.get("kernels") or ()}
     expanded: list[Named] = []
     for item, pattern in () if counted_only else patterns:
-        expanded += _expand(item, pattern, seen)
+        texts = list(expand(pattern.text, dict(pattern.matrix)))
+        repeated = None  # the first: the others tend to have the same cause
+        for text in texts:
+            repeated = repeated or (text if text in seen else None)
+            seen.setdefault(text, item.spot.path)
+        if repeated is not None:
+            item.spot.report(f"{shorten(repeated)} is listed twice (first by {seen[repeated]})")
+        where = item.spot.where
+        expanded += [Named(text=text, where=where) for text in texts]
     return tuple(expanded), tuple(pattern for _, pattern in patterns if pattern.matrix)
 
 
@@ -83,19 +91,6 @@ def exceeds_limit(modules: Iterable[Mapping[str, Any]]) -> bool:
                 item.spot.report(f"with these, the manifest has more than {MOST_INSTANCES} instances; {advice}")
                 return True
     return False
-
-
-def _expand(item: Item, pattern: Pattern, seen: dict[str, str]) -> list[Named]:
-    """Return a pattern's names. Only the first duplicate is reported: the others tend to have the same cause."""
-    texts = list(expand(pattern.text, dict(pattern.matrix)))
-    repeated = None
-    for text in texts:
-        repeated = repeated or (text if text in seen else None)
-        seen.setdefault(text, item.spot.path)
-    if repeated is not None:
-        item.spot.report(f"{shorten(repeated)} is listed twice (first by {seen[repeated]})")
-    where = item.spot.where
-    return [Named(text=text, where=where) for text in texts]
 
 
 def _share_instances(

@@ -338,7 +338,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_][A-Za-z0
 
 def has_key(text: str, path: Iterable[str]) -> bool:
     """Return whether a valid manifest states the value at a path of keys."""
-    return _find(_compose(text), path) is not None
+    return _find(text, path) is not None
 
 
 def append_item(text: str, path: Iterable[str], item: str | dict[str, str], *, after: str, default: str = "") -> str:
@@ -349,7 +349,7 @@ def append_item(text: str, path: Iterable[str], item: str | dict[str, str], *, a
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     text = text.removeprefix(mark)
     *above, key = path
-    mapping = _find(_compose(text), above)
+    mapping = _find(text, above)
     assert isinstance(mapping, yaml.MappingNode)  # noqa: S101 - the manifest is valid
     node, written = _value(mapping, key), _as_node(item)
     if node is None:
@@ -391,12 +391,8 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def _compose(text: str) -> yaml.Node | None:
+def _find(text: str, path: Iterable[str]) -> yaml.Node | None:
     node: yaml.Node | None = yaml.compose(text.removeprefix("\ufeff"), Loader=_Loader)
-    return node
-
-
-def _find(node: yaml.Node | None, path: Iterable[str]) -> yaml.Node | None:
     for key in path:
         node = _value(node, key) if isinstance(node, yaml.MappingNode) else None
     return node

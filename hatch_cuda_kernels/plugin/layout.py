@@ -385,20 +385,7 @@ def check_shipped(
     """Raise InputError if later hooks changed the store, whose files are ``store``, or the package that it is in."""
     with zipfile.ZipFile(wheel) as archive:
         names = [os.path.normpath(name).replace(os.sep, "/") for name in archive.namelist()]
-    _check_store(names, f"{package.path}/{STORE_FOLDER}", store)
-    modules = {name: name for name in modules_of("", names)}
-    try:
-        found = choose(replace(selection, selected=modules, forced={}, refusal="")).path
-    except InputError:
-        found = ""
-    if found != package.path:
-        did = f"brings {found.replace('/', '.')}" if found else "leaves out its modules"
-        raise InputError(
-            f"the kernels are in {package.name}, and a build hook that comes after `{HOOK}` {did}; name it before"
-        )
-
-
-def _check_store(names: Iterable[str], folder: str, store: Iterable[str]) -> None:
+    folder = f"{package.path}/{STORE_FOLDER}"
     there = {name for name in names if name.startswith(f"{folder}/")}
     built = {f"{folder}/{name}" for name in store}
     if foreign := sorted(there - built):
@@ -409,6 +396,16 @@ def _check_store(names: Iterable[str], folder: str, store: Iterable[str]) -> Non
     if lost := sorted(built - there):
         raise InputError(
             f"the wheel lacks {lost[0]}: a build hook that comes after `{HOOK}` drops it; let that hook keep it"
+        )
+    modules = {name: name for name in modules_of("", names)}
+    try:
+        found = choose(replace(selection, selected=modules, forced={}, refusal="")).path
+    except InputError:
+        found = ""
+    if found != package.path:
+        did = f"brings {found.replace('/', '.')}" if found else "leaves out its modules"
+        raise InputError(
+            f"the kernels are in {package.name}, and a build hook that comes after `{HOOK}` {did}; name it before"
         )
 
 
@@ -478,7 +475,11 @@ class SdistCheck:
                 return _MOVES.format(stated if source in config.force_include else "a build hook", file, moved)
         moved = config.get_distribution_path(str(Path(file))).replace(os.sep, "/")
         if moved != file:
-            return _MOVES.format(_moving_setting(config, file), file, moved)
+            named = config.target_config.get("sources", config.build_config.get("sources", []))
+            folders = {os.path.normpath(path).strip(os.sep) + os.sep if path else "" for path in named}
+            moving = next(folder for folder in config.sources if file.replace("/", os.sep).startswith(folder))
+            key = "sources" if moving in folders else "packages"
+            return _MOVES.format(f"`{key}` in [{setting(config, key)}]", file, moved)
         if files:
             return (
                 f"it has {file} as {files[0].distribution_path}: hatchling ships a folder once, and comes to this link "
@@ -526,11 +527,3 @@ def _unpack(sdist: Path, folder: Path) -> Path:
         raise InputError(f"no front end unpacks the sdist: {error}; put a file in place of the link") from error
     [top] = folder.iterdir()
     return top
-
-
-def _moving_setting(config: Any, file: str) -> str:
-    named = config.target_config.get("sources", config.build_config.get("sources", []))
-    folders = {os.path.normpath(path).strip(os.sep) + os.sep if path else "" for path in named}
-    moving = next(folder for folder in config.sources if file.replace("/", os.sep).startswith(folder))
-    key = "sources" if moving in folders else "packages"
-    return f"`{key}` in [{setting(config, key)}]"

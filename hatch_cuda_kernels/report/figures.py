@@ -49,13 +49,10 @@ def asset(name: str) -> str:
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
-def _measures() -> Iterator[Measure]:
-    for facts in tomllib.loads(asset("measures.toml"))["measure"]:
-        limit = _Limit(**facts["limit"]) if "limit" in facts else None
-        yield Measure(**facts | {"limit": limit})
-
-
-MEASURES: Final = tuple(_measures())
+MEASURES: Final = tuple(
+    Measure(**facts | {"limit": _Limit(**facts["limit"]) if "limit" in facts else None})
+    for facts in tomllib.loads(asset("measures.toml"))["measure"]
+)
 
 
 def short(measure: Measure, value: float) -> str:

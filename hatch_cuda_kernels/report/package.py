@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler.binary import Cubin, read_cubin, read_ptx
@@ -20,16 +20,17 @@ from hatch_cuda_kernels.store import (
     PROMISES_FILE,
     STANDARD_FILE,
     STORE_FOLDER,
+    KernelLine,
+    ModuleDetails,
+    ModuleFamily,
+    ModuleIndex,
     Promises,
+    StoreReader,
     list_contents,
     read_promises,
 )
 from hatch_cuda_kernels.terminal import printable
 
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.store import KernelLine, ModuleDetails, ModuleFamily, ModuleIndex, StoreReader
-
-T = TypeVar("T")
 _FROM_CACHE: Final = "the disk cache of the machine that wrote this page"
 
 
@@ -191,23 +192,23 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
     indexes = reader.modules()
     lines = tuple(reader.lines())
     details = {index.module: reader.details(index.module) for index in indexes}
-    held = dict(_read_images(reader, {(line.module, line.key): line.lowered for line in lines}, details))
+    code, stated, variables = _read_images(reader, indexes, lines, details)
     return PackageFacts(
         label=wheel.name if wheel else label,
         bytes=total_size(label, files),
         files=files,
         contents=data,
         promises=_promises(reader.folder),
-        code={key: image.code for key, image in held.items() if image.code},
+        code=code,
         seconds=timings,
         seconds_from=source if timings else "",
         modules=tuple(indexes),
         lines=lines,
         families=tuple((index.family, found) for index in indexes if (found := details[index.module].family)),
         without_sources=frozenset(index.module for index in indexes if not _has_sources(reader, index)),
-        stated={key: image.stated for key, image in held.items()},
-        variables={(key.module, name): size for key, image in held.items() for name, size in image.variables.items()},
-        **origin._asdict(),
+        stated=stated,
+        variables=variables,
+        **origin,
     )
 
 
@@ -229,37 +230,36 @@ def _promises(store: Path) -> Promises:
         raise StoreError(str(store / PROMISES_FILE), str(error)) from error
 
 
-class _HeldImage(NamedTuple):
-    """What an image says of itself, by the lowered names of ``kernels.tsv``."""
-
-    code: dict[str, int]
-    stated: dict[str, dict[str, tuple[int, ...]]]
-    variables: dict[str, int]
-
-
 def _read_images(
-    reader: StoreReader, listed: Mapping[tuple[str, str], str], details: Mapping[str, ModuleDetails]
-) -> Iterator[tuple[ImageId, _HeldImage]]:
-    """Yield what each image holds. Images that cannot be read are left to the verify command."""
-    for index in reader.modules():
-        for record in index.images:
-            if record.kind == "ltoir":
-                continue
-            data = reader.read_image(index.module, record)
-            try:
-                found = read_cubin(data) if record.kind == "cubin" else read_ptx(data.decode())
-            except ValueError:
-                continue
-            own = details[index.module].lowered.get(record.file, {})
-            back = {name: listed[index.module, key] for key, name in own.items()}
-            code = {name: kernel.code for name, kernel in found.kernels.items()} if isinstance(found, Cubin) else {}
+    reader: StoreReader,
+    indexes: Sequence[ModuleIndex],
+    lines: Sequence[KernelLine],
+    details: Mapping[str, ModuleDetails],
+) -> tuple[
+    dict[ImageId, dict[str, int]], dict[ImageId, dict[str, dict[str, tuple[int, ...]]]], dict[tuple[str, str], int]
+]:
+    """Return what images say of themselves: machine code, launches that the source states, and sizes of variables.
 
-            def listed_names(values: Mapping[str, T], back: Mapping[str, str] = back) -> dict[str, T]:
-                return {back.get(name, name): value for name, value in values.items()}
-
-            stated = {name: dict(one) for name, one in found.stated.items()}
-            held = _HeldImage(listed_names(code), listed_names(stated), listed_names(found.variables))
-            yield ImageId(index.module, record.arch, record.kind), held
+    Kernels and variables have the names of ``kernels.tsv``. Images that cannot be read are left to the verify command.
+    """
+    listed = {(line.module, line.key): line.lowered for line in lines}
+    code, stated, variables = {}, {}, dict[tuple[str, str], int]()
+    images = [(index, record) for index in indexes for record in index.images]
+    for index, record in images:
+        if record.kind == "ltoir":
+            continue
+        data = reader.read_image(index.module, record)
+        try:
+            found = read_cubin(data) if record.kind == "cubin" else read_ptx(data.decode())
+        except ValueError:
+            continue
+        own, key = details[index.module].lowered.get(record.file, {}), ImageId(index.module, record.arch, record.kind)
+        back = {name: listed[index.module, symbol] for symbol, name in own.items()}
+        if isinstance(found, Cubin) and found.kernels:
+            code[key] = {back.get(name, name): kernel.code for name, kernel in found.kernels.items()}
+        stated[key] = {back.get(name, name): dict(sizes) for name, sizes in found.stated.items()}
+        variables |= {(index.module, back.get(name, name)): size for name, size in found.variables.items()}
+    return code, stated, variables
 
 
 def _has_sources(reader: StoreReader, index: ModuleIndex) -> bool:
@@ -269,16 +269,8 @@ def _has_sources(reader: StoreReader, index: ModuleIndex) -> bool:
     return all(file.is_file() for file in files)
 
 
-class _PackageOrigin(NamedTuple):
-    """Where a store is from, as far as that is known; the fields are those of PackageFacts."""
-
-    name: str = ""
-    version: str = ""
-    import_name: str = ""
-    requires: str | None = None
-
-
-def _wheel_origin(wheel: Path) -> _PackageOrigin:
+def _wheel_origin(wheel: Path) -> dict[str, Any]:
+    """Return where a wheel's store is from, as fields of PackageFacts."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found = next((name for name in names if name.endswith(".dist-info/METADATA")), None)
@@ -286,18 +278,19 @@ def _wheel_origin(wheel: Path) -> _PackageOrigin:
     store = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}"))
     required = _required(metadata.get_all("Requires-Dist", ())) if found else None
     name, version = (printable(str(metadata.get(key, ""))) for key in ("Name", "Version"))
-    return _PackageOrigin(name, version, store.partition(f"/{STORE_FOLDER}/")[0], required)
+    place = store.partition(f"/{STORE_FOLDER}/")[0]
+    return {"name": name, "version": version, "import_name": place, "requires": required}
 
 
-def _installed_origin(package: str) -> _PackageOrigin:
-    if Path(package).exists():  # a folder here comes before what is installed
-        return _PackageOrigin()
+def _installed_origin(package: str) -> dict[str, Any]:
+    """Return the same of an installed package; nothing of a folder, which comes before what is installed."""
     from importlib.metadata import packages_distributions, requires, version  # reads every installed package
 
-    names = packages_distributions().get(package.partition(".")[0], ())
+    names = () if Path(package).exists() else packages_distributions().get(package.partition(".")[0], ())
     if not names:
-        return _PackageOrigin()
-    return _PackageOrigin(names[0], version(names[0]), package.replace(".", "/"), _required(requires(names[0]) or ()))
+        return {}
+    place, required = package.replace(".", "/"), _required(requires(names[0]) or ())
+    return {"name": names[0], "version": version(names[0]), "import_name": place, "requires": required}
 
 
 def _required(requirements: Iterable[str]) -> str:

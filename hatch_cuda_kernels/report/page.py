@@ -11,7 +11,7 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import groupby
 from math import exp, log
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels import __version__
 from hatch_cuda_kernels.arch import version_text
@@ -23,7 +23,6 @@ from hatch_cuda_kernels.report.figures import (
     Cell,
     Column,
     Measure,
-    Step,
     asset,
     columns_of,
     figures_of,
@@ -41,11 +40,8 @@ from hatch_cuda_kernels.store import (
     SOURCE_FOLDER,
     STANDARD_FILE,
     STORE_FOLDER,
+    Promises,
 )
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.store import Promises
-
 
 _SHADES: Final = 7
 #: Values further apart than this are shaded by their logarithm.
@@ -197,75 +193,73 @@ def grid_of(cells: Sequence[Cell], comparison: Comparison | None = None) -> Grid
     return Grid(columns_of(cells), tuple(labels), top, len(weight) - len(shown))
 
 
+_REGRESSION: Final = _Swatch("flag", "▲ regression")
+#: Shade, text and details of a box without a figure.
+_NO_FIGURE: Final = ("none", "\N{EN DASH}", "not recorded")
 _NO_SECONDS: Final = "No compile times are known: a wheel does not record them. Give --timings FILE."
 _NO_CUBINS: Final = "Not recorded: no image here is a CUBIN."
 
 
-def _panel(measure: Measure, view: str, cells: Sequence[Cell], grid: Grid, comparison: Comparison | None) -> Panel:
+def panels_of(cells: Sequence[Cell], grid: Grid, comparison: Comparison | None = None) -> tuple[Panel, ...]:
+    """Return a heat map for each measure, and with an older wheel one more for the change."""
+    panels = []
+    for measure in MEASURES:
+        panels.append(_value_panel(measure, cells, grid, comparison))
+        panels += [] if comparison is None else [_change_panel(measure, cells, grid, comparison)]
+    return tuple(panels)
+
+
+def _value_panel(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Comparison | None) -> Panel:
     recorded = [value for cell in cells if (value := cell.value(measure.name)) is not None]
-    steps = thresholds(recorded)
+    steps, boxes = thresholds(recorded), []
+    for cell, top, bottom in _spans(measure, cells, grid):
+        value, face = cell.value(measure.name), _NO_FIGURE
+        change = None if comparison is None else comparison.of(cell, measure)
+        if value is not None:
+            before = "" if change is None else f", {_exact_text(measure, change.old)} before"
+            exact = f"{_exact_text(measure, value)}{before}"
+            face = f"heat-{shade_of(value, steps)}", short(measure, value), exact
+        boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
+    found = {_subject_of(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
+    ordered = sorted(found.items(), key=lambda item: -item[1])
+    largest = tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
+    missing = "" if recorded else _NO_SECONDS if measure.name == "seconds" else _NO_CUBINS
+    return Panel(measure, "value", tuple(boxes), _swatches(_legend(measure, steps, recorded), boxes), largest, missing)
+
+
+def _change_panel(measure: Measure, cells: Sequence[Cell], grid: Grid, comparison: Comparison) -> Panel:
     boxes = []
     for cell, top, bottom in _spans(measure, cells, grid):
-        change = comparison.of(cell, measure) if comparison is not None else None
-        if comparison is None or view == "value":
-            face = _value_face(measure, cell.value(measure.name), steps, change)
-        else:
-            face = _change_face(measure, comparison.old.get(cell.key), cell)
+        before, value, face = comparison.old.get(cell.key), cell.value(measure.name), _NO_FIGURE
+        old = None if before is None else before.value(measure.name)
+        if before is None:
+            face = "new", "new", "new" if value is None else f"new, {_exact_text(measure, value)}"
+        elif old is not None and value is not None:
+            step = f"0 → {short(measure, value)}" if value and not old else percent(old, value)
+            detail = f"{_exact_text(measure, old)} before, {_exact_text(measure, value)} now"
+            face = change_shade(old, value), step, detail
+        change = comparison.of(cell, measure)
         boxes.append(_box(measure, cell, (top, bottom), face, flagged=change is not None and change.regression))
-    if comparison is None or view == "value":
-        scale = _legend(measure, steps, recorded)
-        found = {_subject_of(measure, cell): value for cell in cells if (value := cell.value(measure.name))}
-        ordered = sorted(found.items(), key=lambda item: -item[1])
-        largest = tuple((what, short(measure, value)) for what, value in ordered[:_LISTED])
-        missing = "" if recorded else _NO_SECONDS if measure.name == "seconds" else _NO_CUBINS
-    else:
-        scale, largest = _CHANGE_SWATCHES, _largest_increases(measure, cells, comparison)
-        missing = "" if any(box.shade != _NO_FIGURE.shade for box in boxes) else "Not recorded on both sides."
+    changes = {_subject_of(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
+    risen = [(what, *one[:2]) for what, one in changes.items() if change_shade(*one[:2]).startswith("worse")]
+    risen.sort(key=lambda step: step[1] - step[2])
+    largest = tuple((what, f"{short(measure, old)} → {short(measure, new)}") for what, old, new in risen[:_LISTED])
+    missing = "" if any(box.shade != _NO_FIGURE[0] for box in boxes) else "Not recorded on both sides."
+    return Panel(measure, "change", tuple(boxes), _swatches(_CHANGE_SWATCHES, boxes), largest, missing)
+
+
+def _swatches(scale: tuple[_Swatch, ...], boxes: Sequence[Box]) -> tuple[_Swatch, ...]:
+    """Return the legend: the whole scale, and the other shades that are in use."""
     shown = {box.shade for box in boxes}
-    swatches = [
-        swatch for swatch in (*scale, NOT_RECORDED) if swatch.shade in shown or swatch not in {_NEW, NOT_RECORDED}
-    ]
-    swatches += [_REGRESSION] if any(box.flagged for box in boxes) else []
-    return Panel(measure, view, tuple(boxes), tuple(swatches), largest, missing)
+    swatches = [one for one in (*scale, NOT_RECORDED) if one.shade in shown or one not in {_NEW, NOT_RECORDED}]
+    return (*swatches, _REGRESSION) if any(box.flagged for box in boxes) else tuple(swatches)
 
 
-def _value_face(measure: Measure, value: float | None, steps: Sequence[float], change: Step | None) -> _Face:
-    if value is None:
-        return _NO_FIGURE
-    before = "" if change is None else f", {_exact_text(measure, change.old)} before"
-    shade = f"heat-{shade_of(value, steps)}"
-    return _Face(shade, short(measure, value), f"{_exact_text(measure, value)}{before}")
-
-
-def _change_face(measure: Measure, before: Cell | None, cell: Cell) -> _Face:
-    value = cell.value(measure.name)
-    if before is None:
-        return _Face("new", "new", "new" if value is None else f"new, {_exact_text(measure, value)}")
-    old = before.value(measure.name)
-    if old is None or value is None:
-        return _NO_FIGURE
-    step = f"0 → {short(measure, value)}" if value and not old else percent(old, value)
-    detail = f"{_exact_text(measure, old)} before, {_exact_text(measure, value)} now"
-    return _Face(change_shade(old, value), step, detail)
-
-
-class _Face(NamedTuple):
-    """How a box looks and what it says."""
-
-    shade: str
-    text: str
-    detail: str
-
-
-_NO_FIGURE: Final = _Face("none", "\N{EN DASH}", "not recorded")
-_REGRESSION: Final = _Swatch("flag", "▲ regression")
-
-
-def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: _Face, *, flagged: bool) -> Box:
+def _box(measure: Measure, cell: Cell, span: tuple[int, int], face: tuple[str, str, str], *, flagged: bool) -> Box:
+    shade, text, detail = face
     what = cell.module if measure.per == "image" else f"{cell.module}: {cell.kernel}"
-    about = f"{what}, {cell.column}. {measure.title}: {face.detail}{', a regression' if flagged else ''}"
-    text = f"▲ {face.text}" if flagged else face.text
-    return Box(str(cell.column), *span, face.shade, text, about, flagged)
+    about = f"{what}, {cell.column}. {measure.title}: {detail}{', a regression' if flagged else ''}"
+    return Box(str(cell.column), *span, shade, f"▲ {text}" if flagged else text, about, flagged)
 
 
 def _spans(measure: Measure, cells: Sequence[Cell], grid: Grid) -> Iterator[tuple[Cell, int, int]]:
@@ -288,14 +282,6 @@ def _spans(measure: Measure, cells: Sequence[Cell], grid: Grid) -> Iterator[tupl
 def _exact_text(measure: Measure, value: float) -> str:
     number = f"{value:.3f}" if measure.name == "seconds" else f"{value:,.0f}"
     return f"{number} {measure.unit}"
-
-
-def _largest_increases(measure: Measure, cells: Sequence[Cell], comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    changes = {_subject_of(measure, cell): change for cell in cells if (change := comparison.of(cell, measure))}
-    steps = {what: (change.old, change.new) for what, change in changes.items()}
-    risen = [(what, old, new) for what, (old, new) in steps.items() if new > old and change_shade(old, new) != "same"]
-    risen.sort(key=lambda step: step[1] - step[2])
-    return tuple((what, f"{short(measure, old)} → {short(measure, new)}") for what, old, new in risen[:_LISTED])
 
 
 def _subject_of(measure: Measure, cell: Cell) -> str:
@@ -508,16 +494,12 @@ def render_page(report: Report) -> str:
     named = {name: f"{one['family']}: {values_text(one['axes'])}" for name, one in families.items()}
     environment.filters["described"] = lambda module: named.get(module, module)
     grid = grid_of(cells, report.comparison)
-    views = ("value",) if report.comparison is None else ("value", "change")
-    panels = tuple(_panel(measure, view, cells, grid, report.comparison) for measure in MEASURES for view in views)
+    panels = panels_of(cells, grid, report.comparison)
     leaves = leaves_of(package.files, package.contents)
     style, script = asset("page.css"), asset("page.js")
-    found = (
-        [change.kind.removesuffix("-rose") for change in report.comparison.regressions]
-        if report.comparison is not None
-        else []
-    )
-    ordered = tuple(reversed(_BY_NAME)) if set(found) & _BY_NAME.keys() else tuple(_BY_NAME)
+    regressions = () if report.comparison is None else report.comparison.regressions
+    worse = [change.kind.removesuffix("-rose") for change in regressions]
+    ordered = tuple(reversed(_BY_NAME)) if set(worse) & _BY_NAME.keys() else tuple(_BY_NAME)
     html: str = environment.from_string(asset("page.html.jinja")).render(
         generator=f"hatch-cuda-kernels {__version__}",
         report=report,
@@ -536,7 +518,7 @@ def render_page(report: Report) -> str:
         sizes={"row": ROW, "module": MODULE_ROW, "heading": _HEADING},
         panels=[(panel, Markup(_draw_heat(panel, grid))) for panel in panels],  # noqa: S704 - Vega's, escaped by it
         trees={name: Markup(_draw_tree(leaves, width=w, height=h)) for name, (w, h) in _TREE_SIZES.items()},  # noqa: S704
-        shown=max(ordered, key=found.count),
+        shown=max(ordered, key=worse.count),  # first
         sorts={sort: text for sort, text in _KINDS.items() if any(leaf.sort == sort for leaf in leaves)},
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704

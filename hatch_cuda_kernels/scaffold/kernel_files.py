@@ -81,17 +81,6 @@ class _ModuleDraft(NamedTuple):
     """The templates without instances, if the source has no other kernel."""
 
 
-class _Untried(NamedTuple):
-    """Why nothing was compiled, and the requirements to compile it."""
-
-    reason: str
-    requirements: tuple[str, ...]
-
-
-#: What a trial replaces.
-_NOT_YET: Final = _Untried("", ())
-
-
 @dataclass(frozen=True)
 class Survey:
     """What a manifest states of each source, by module, and why others are not in it."""
@@ -101,8 +90,10 @@ class Survey:
     """Reasons by source."""
     open_ends: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By module, what its author has to complete."""
-    untried: _Untried | None = None
-    """Set if nothing was compiled: the modules follow from the text of their sources."""
+    untried: str | None = None
+    """Why nothing was compiled, so that the modules follow from the text of their sources; None if it was."""
+    requirements: tuple[str, ...] = ()
+    """What it takes to compile them."""
     left_out: dict[str, None] = field(default_factory=dict)
     """Flags of compiles in Python files, each with the reason."""
 
@@ -127,7 +118,7 @@ def _unlisted_line(source: str, reason: str) -> str:
 
 def survey(head: ManifestHead, sources: Sequence[str], files: Sequence[str]) -> Survey:
     """Return the modules of sources, as far as their text shows them. ``files`` are the project's C++ files."""
-    found = Survey(untried=_NOT_YET)
+    found = Survey(untried="")
     loaders = _read_python(head.root, files)
     found.unlisted.update(dict.fromkeys(loaders.texts, _TEXT_IN_PYTHON) | dict.fromkeys(loaders.unread, _NOT_PYTHON))
     for source in dict.fromkeys((*sources, *(one.source for one in loaders.requests))):
@@ -243,7 +234,7 @@ def try_modules(head: ManifestHead, found: Survey) -> Survey:
         check_release(manifest)
         refused = _find_refusals(head, modules)
     except ToolchainError as error:
-        return replace(found, untried=_Untried(error.message, tuple(requirements(manifest))))
+        return replace(found, untried=error.message, requirements=tuple(requirements(manifest)))
     ends, partly = found.open_ends, {name: fault for name, fault in refused.items() if fault.kept}
     unlisted = {
         modules[name]["source"]: "; ".join([fault.reason, *(ends[name] if fault.reason == _NO_KERNEL else ())])
@@ -360,8 +351,8 @@ def _retry_marked(path: Path) -> tuple[str, Survey]:
         before = {name: lines[blocks[name]] for name in modules}
         after, found = _retry_modules(manifest, modules, before, has_key(text, ["options"]))
     except ToolchainError as error:
-        untried = _Untried(error.message, tuple(requirements(manifest)))
-        return text, Survey({name: {"source": one.sources[0]} for name, one in modules.items()}, untried=untried)
+        left = {name: {"source": one.sources[0]} for name, one in modules.items()}
+        return text, Survey(left, untried=error.message, requirements=tuple(requirements(manifest)))
     for name in sorted(modules, key=lambda one: -blocks[one].start):  # from the end, so that the places stay
         lines[blocks[name]] = after[name]
     unlisted = {name for name, changed in after.items() if not changed[0].startswith(f"  {flow(name)}:")}
@@ -375,7 +366,7 @@ def _retry_modules(
 ) -> tuple[dict[str, list[str]], Survey]:
     """Return the new lines of each module, and the results. Raises ToolchainError."""
     files = list_files(manifest.root)
-    plain = Survey(untried=_NOT_YET)
+    plain = Survey(untried="")
     loaders = _read_python(manifest.root, files)
     for name, module in modules.items():
         of_name = [one for one in _variants(loaders, module.sources[0]) if one is None or one.name == name]
@@ -509,13 +500,12 @@ def _notes_and_requirements(found: Survey, text: str) -> tuple[tuple[str, ...], 
         ends = found.open_ends.get(name, ())
         more = f"; the manifest has {len(ends) - 1} more of this kind" if len(ends) > 1 else ""
         notes += [f"{stated['source']}: {end}{more}" for end in ends[:1]]
-    untried = found.untried if found.modules else None
-    if untried is not None:
+    if found.untried is not None and found.modules:
         sources = [stated["source"] for stated in found.modules.values()]
         verb = "is" if len(sources) == 1 else "are"
-        notes.append(f"{list_text(sources)} {verb} in the manifest, but not tried: {untried.reason}")
+        notes.append(f"{list_text(sources)} {verb} in the manifest, but not tried: {found.untried}")
     notes += [_NO_MODULE] if NO_MODULES in text.splitlines() else []
-    return tuple(notes), untried.requirements if untried is not None else ()
+    return tuple(notes), found.requirements if found.modules else ()
 
 
 def _kernel_sources(root: Path, files: Iterable[str]) -> list[str]:

@@ -18,7 +18,7 @@ from hatch_cuda_kernels.store import DETAILS_FILE, INDEX_FILE, KERNELS_FILE, mod
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hatch_cuda_kernels.store import ModuleIndex, StoreReader
+    from hatch_cuda_kernels.store import StoreReader
 
 _HEAD: Final = struct.Struct("<8sIIQ")
 _ROW: Final = struct.Struct("<4Q")  # where the name and the content are: offset and size of each
@@ -52,17 +52,11 @@ def embedded_files(reader: StoreReader) -> dict[str, bytes]:
             data = image._replace(stored=None).to_json()
             images.append(data | ({} if place == path else {"stored": {"file": place, "at": 0, "size": 0, "skip": 0}}))
         files[f"{name}/{INDEX_FILE}"] = _json({"schema": index.schema, "module": name, "images": images})
-        files |= _details(reader, index)
+        if index.family or any(image.renames for image in index.images):  # then a look-up reads the details
+            details = reader.details(name).to_json()
+            kept = {key: details[key] for key in ("schema", "lowered", "family") if key in details}
+            files[f"{name}/{DETAILS_FILE}"] = _json(kept)
     return files
-
-
-def _details(reader: StoreReader, index: ModuleIndex) -> dict[str, bytes]:
-    """Return what a look-up reads of a module's details, if it reads them."""
-    if not index.family and not any(image.renames for image in index.images):
-        return {}
-    details = reader.details(index.module).to_json()
-    kept = {name: details[name] for name in ("schema", "lowered", "family") if name in details}
-    return {f"{index.module}/{DETAILS_FILE}": _json(kept)}
 
 
 def _json(data: Any) -> bytes:

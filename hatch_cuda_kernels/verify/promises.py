@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs, release_of, version_text
 from hatch_cuda_kernels.compiler.binary import parse_log, read_cubin
@@ -13,11 +13,8 @@ from hatch_cuda_kernels.errors import CompileError, Problem, ToolchainError
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.options import options_from
 from hatch_cuda_kernels.pool import default_workers
-from hatch_cuda_kernels.store import find_gaps, find_spills
+from hatch_cuda_kernels.store import ModuleIndex, find_gaps, find_spills
 from hatch_cuda_kernels.verify.subject import Outcome, StoredImage, Subject
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.store import ModuleIndex
 
 
 def check_supports(subject: Subject) -> Outcome:
