@@ -146,12 +146,6 @@ def assembler_flags(extra: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def optimizer_flags(extra: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the pass-through flags that act while NVRTC optimizes: LTO-IR is optimized later, by another program."""
-    known = ((flag, _NVRTC.get(_split(flag)[0])) for flag in extra)
-    return tuple(flag for flag, found in known if found is not None and found.stage == "optimizer")
-
-
 def _split(flag: str) -> tuple[str, str]:
     name, _, value = flag.partition("=")
     return name, value
@@ -289,11 +283,11 @@ def option_conflicts(options: NvrtcOptions, *, front_end: str = "per-arch") -> l
     route = "lto: true" if options.lto else f"front_end: {front_end}"
     if options.debug and (lto or front_end != "per-arch"):
         found.append(f"debug: true asks for unoptimized code, and {route} optimizes; leave one of them out")
-    if lto:
-        found += [
-            f"extra: {flag} acts while NVRTC optimizes, and with {route} nvJitLink does that; leave one of them out"
-            for flag in optimizer_flags(options.extra)
-        ]
+    for flag in options.extra if lto else ():  # LTO-IR is optimized later, by another program
+        known = _NVRTC.get(_split(flag)[0])
+        if known is not None and known.stage == "optimizer":
+            action = f"acts while NVRTC optimizes, and with {route} nvJitLink does that"
+            found.append(f"extra: {flag} {action}; leave one of them out")
     return found
 
 

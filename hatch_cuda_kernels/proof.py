@@ -142,9 +142,8 @@ def _package_of(package: str, reader: StoreReader) -> str:
     if not package.endswith(".whl"):
         return ladder.import_name(str(reader.folder), package)
     with zipfile.ZipFile(package) as archive:
-        end = f"/{store.STORE_FOLDER}/{store.KERNELS_FILE}"
-        place = next(name for name in archive.namelist() if name.endswith(end))
-    return re.sub(r"^[^/]+\.data/(purelib|platlib)/", "", place.removesuffix(end)).replace("/", ".")
+        place = store.place_in_wheel(archive.namelist()).removesuffix(f"/{store.STORE_FOLDER}/")
+    return re.sub(r"^[^/]+\.data/(purelib|platlib)/", "", place).replace("/", ".")
 
 
 def _judge(reader: StoreReader, traced: TracedRequest, gpu: Gpu) -> Judgement:

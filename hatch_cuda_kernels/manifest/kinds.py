@@ -446,14 +446,10 @@ def _read_include(spot: Spot) -> str | None:
     if not isinstance(spot.node, Mapping):
         path: str = FOLDER.read(spot)
         return path
-    stated = _PACKAGE.read(spot)
+    stated, files = _PACKAGE.read(spot), spot.reading.files
     name, folder = (stated.get(key) for key in PACKAGE)
-    return None if name is None or folder is None else _find_package(spot, name, folder)
-
-
-def _find_package(spot: Spot, name: str, folder: str) -> str:
-    """Return the path of a package's folder: the project's own, or one that is installed."""
-    files = spot.reading.files
+    if name is None or folder is None:
+        return None
     try:
         own = _own_package(files, name, folder)
         installed = () if own is not None else package_folders(name)

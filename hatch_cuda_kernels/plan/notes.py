@@ -51,7 +51,9 @@ def describe_plan(plan: Sequence[PlannedModule]) -> list[str]:
         name = listed_module(planned.module.name)
         entry = planned.module.entry if planned.module.family else name
         families[entry].add(name)
-        notes = [_link_note(planned), _front_end_note(planned), _standard_header_note(planned), _package_note(planned)]
+        packages = ", ".join(map(str, planned.packages))
+        notes = [_link_note(planned), _front_end_note(planned), _standard_header_note(planned)]
+        notes.append(f"module {name!r}: headers of {packages}" if packages else "")
         notes += [planned.module.recipe.cut_sentence(planned.sources), _nvcc_difference_note(planned)]
         for note in filter(None, notes):
             told.setdefault((entry, note.replace(repr(name), repr(entry), 1)), {})[name] = note
@@ -84,11 +86,6 @@ def _standard_header_note(planned: PlannedModule) -> str:
     included = f"{count_text(others, 'header')} that these or toolkit headers may include" if others else ""
     found = "; ".join(filter(None, [", ".join(sources.named), included]))
     return f"module {listed_module(planned.module.name)!r}: standard headers of this package: {found}" if found else ""
-
-
-def _package_note(planned: PlannedModule) -> str:
-    found = ", ".join(map(str, planned.packages))
-    return f"module {listed_module(planned.module.name)!r}: headers of {found}" if found else ""
 
 
 def _link_note(planned: PlannedModule) -> str:

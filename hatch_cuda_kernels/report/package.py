@@ -16,7 +16,6 @@ from hatch_cuda_kernels.compiler.binary import Cubin, read_cubin, read_ptx
 from hatch_cuda_kernels.errors import InputError, StoreError
 from hatch_cuda_kernels.image import ImageId
 from hatch_cuda_kernels.store import (
-    KERNELS_FILE,
     PROMISES_FILE,
     STANDARD_FILE,
     STORE_FOLDER,
@@ -27,6 +26,7 @@ from hatch_cuda_kernels.store import (
     Promises,
     StoreReader,
     list_contents,
+    place_in_wheel,
     read_promises,
 )
 from hatch_cuda_kernels.terminal import printable
@@ -275,10 +275,9 @@ def _wheel_origin(wheel: Path) -> dict[str, Any]:
         names = archive.namelist()
         found = next((name for name in names if name.endswith(".dist-info/METADATA")), None)
         metadata = BytesParser().parsebytes(archive.read(found) if found else b"")
-    store = next(name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}"))
     required = _required(metadata.get_all("Requires-Dist", ())) if found else None
     name, version = (printable(str(metadata.get(key, ""))) for key in ("Name", "Version"))
-    place = store.partition(f"/{STORE_FOLDER}/")[0]
+    place = place_in_wheel(names).removesuffix(f"/{STORE_FOLDER}/")
     return {"name": name, "version": version, "import_name": place, "requires": required}
 
 

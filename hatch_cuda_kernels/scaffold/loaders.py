@@ -346,14 +346,8 @@ class PythonScope:
         """Return the texts that an expression spells, without looking its name up."""
         if node in self.project.reading:
             return []
-        self.project.reading.append(node)
-        try:
-            return self._spelled(node)
-        finally:
-            self.project.reading.pop()
-
-    def _spelled(self, node: ast.expr) -> list[Text]:
         found = [Text(UNKNOWN)]
+        self.project.reading.append(node)
         match node:
             case ast.Constant(value=str() | int() | float() as value):
                 found = [Text(str(value))]
@@ -371,6 +365,7 @@ class PythonScope:
                 found = self._joined(parts, "/")
             case ast.Call(func=ast.Attribute(attr="joinpath", value=first), args=parts):
                 found = self._joined([first, *parts], "/")
+        self.project.reading.pop()
         return found
 
     def _operated(self, node: ast.BinOp) -> list[Text]:
@@ -723,11 +718,11 @@ def _products(axes: Iterable[Sequence[StatedMacro]]) -> list[tuple[StatedMacro, 
             for one in values
             if (choices := merge(known, one.choices)) is not None
         ][:_MOST_PRODUCTS]
-    return [*dict.fromkeys(tuple(map(_settled, macros)) for macros, _ in found)]
-
-
-def _settled(macro: StatedMacro) -> StatedMacro:
-    return macro._replace(choices=frozenset(), unresolved=macro.unresolved if macro.is_unknown else "")
+    settled = (
+        tuple(one._replace(choices=frozenset(), unresolved=one.unresolved if one.is_unknown else "") for one in macros)
+        for macros, _ in found
+    )
+    return [*dict.fromkeys(settled)]
 
 
 #: Flags as a manifest has them.

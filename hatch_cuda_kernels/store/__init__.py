@@ -21,7 +21,8 @@ __getattr__ = lazy(
     __name__,
     {
         "contents": (
-            "extract_images is_bomb list_contents modules_of open_package read_member SBOM_FILE sbom_text UNREADABLE"
+            "extract_images is_bomb list_contents modules_of open_package place_in_wheel read_member SBOM_FILE "
+            "sbom_text UNREADABLE"
         ),
         "families": "ModuleFamily",
         "index": (

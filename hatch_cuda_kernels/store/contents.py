@@ -75,10 +75,16 @@ def _unpack(wheel: Path, folder: Path) -> Path:
     except UNREADABLE as error:
         problem = "there is no such file" if isinstance(error, FileNotFoundError) else f"not a wheel: {error}"
         raise StoreError(str(wheel), problem) from error
-    listing = next((name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")), None)
-    if listing is None:
+    place = place_in_wheel(names)
+    if not place:
         raise StoreError(str(wheel), "the wheel has no kernel store")
-    return (folder / listing).parent
+    return folder / place
+
+
+def place_in_wheel(names: Iterable[str]) -> str:
+    """Return the folder of the store among a wheel's members, with the slash that follows it; empty without a store."""
+    listing = next((name for name in names if name.endswith(f"/{STORE_FOLDER}/{KERNELS_FILE}")), "")
+    return listing.removesuffix(KERNELS_FILE)
 
 
 def modules_of(folder: str, names: Iterable[str]) -> list[str]:

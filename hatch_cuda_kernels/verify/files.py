@@ -156,7 +156,7 @@ def _index_problems(subject: Subject, index: store.ModuleIndex) -> Iterator[str]
         yield "the index does not say which nvJitLink finished the images"
     if index.toolchain.get("headers") and index.outside is None:
         yield "the toolchain has toolkit headers, which the source does not use"
-    if index.editable is not None and subject.is_shipped:
+    if index.editable is not None and (subject.wheel is not None or subject.record is not None):
         yield "the index is of an editable install, and would take the source from outside the package"
     elif index.editable != subject.modules[0].editable:
         yield "the modules are not all of the same editable install"

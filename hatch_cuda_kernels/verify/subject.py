@@ -143,12 +143,11 @@ def _wheel_record(wheel: Path) -> WheelRecord | None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found = [name for name in names if name.endswith(".dist-info/RECORD") and name.count("/") == 1]
-        listing = next(name for name in names if name.endswith(f"/{store.STORE_FOLDER}/{store.KERNELS_FILE}"))
         try:
             text = store.read_member(archive, found[0]).decode(errors="replace") if found else ""
         except store.UNREADABLE:  # another check says so
             text = ""
-    return WheelRecord(_rows(text), listing.removesuffix(store.KERNELS_FILE)) if found else None
+    return WheelRecord(_rows(text), store.place_in_wheel(names)) if found else None
 
 
 def _installed_record(folder: Path) -> WheelRecord | None:
@@ -233,11 +232,6 @@ class Subject:
     def record(self) -> WheelRecord | None:
         """The RECORD that lists the store: the wheel's, or that of the installed distribution."""
         return _wheel_record(self.wheel) if self.wheel else _installed_record(self.reader.folder)
-
-    @property
-    def is_shipped(self) -> bool:
-        """Whether the store is in a wheel, or was installed from one."""
-        return self.wheel is not None or self.record is not None
 
     @property
     def unread(self) -> set[str]:

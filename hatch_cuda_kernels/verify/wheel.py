@@ -51,8 +51,8 @@ _PERMISSIONS: Final = 0o777
 _PIECE: Final = 1 << 16
 
 
-class _MemberFacts(NamedTuple):
-    """What the directory or a local header says about a member."""
+class _Member(NamedTuple):
+    """What the directory or a local header says about a member; what only the directory says is last."""
 
     name: bytes
     flags: int
@@ -66,26 +66,21 @@ class _MemberFacts(NamedTuple):
     extra: bytes
     end: int
     """Where in the file the entry ends."""
+    offset: int = 0
+    """Of its local header."""
+    disk: int = 0
+    attributes: int = 0
+    comment: int = 0
+    """How long its comment is."""
 
-    def differences(self, other: _MemberFacts) -> list[str]:
+    def differences(self, other: _Member) -> list[str]:
         shared = self._fields[: self._fields.index("needed")]
         return [field for field in shared if getattr(self, field) != getattr(other, field)]
 
-
-class _Row(NamedTuple):
-    """A member's entry in the directory, with what only the directory says."""
-
-    entry: _MemberFacts
-    offset: int
-    """Of its local header."""
-    disk: int
-    attributes: int
-    comment: int
-    """How long its comment is."""
-
     @property
-    def name(self) -> str:
-        return self.entry.name.decode(errors="backslashreplace")
+    def text(self) -> str:
+        """Its name in messages."""
+        return self.name.decode(errors="backslashreplace")
 
 
 class _Directory(NamedTuple):
@@ -120,10 +115,10 @@ def _problems(data: mmap.mmap) -> Iterator[str]:
         yield "the directory is not where the archive says: there is data before the archive, or within it"
         return
     rows = list(_rows(data, directory))
-    if len(rows) != directory.rows or (rows and rows[-1].entry.end != directory.end):
+    if len(rows) != directory.rows or (rows and rows[-1].end != directory.end):
         yield f"the archive says that its directory has {directory.rows} rows, but {len(rows)} are there"
     yield from _gap_problems(data, rows, directory.start)
-    odd_members = grouped((odd, row.name) for row in rows for odd in _member_problems(data, row))
+    odd_members = grouped((odd, row.text) for row in rows for odd in _member_problems(data, row))
     yield from (f"{list_text(names)}: {message}" for message, names in odd_members.items())
 
 
@@ -149,32 +144,30 @@ def _directory(data: mmap.mmap, at: int) -> tuple[_Directory | None, list[str]]:
     return long, [] if agree and plain else ["the records at the end of the archive do not agree"]
 
 
-def _rows(data: mmap.mmap, directory: _Directory) -> Iterator[_Row]:
+def _rows(data: mmap.mmap, directory: _Directory) -> Iterator[_Member]:
     at = directory.start
     while at < directory.end and data[at : at + 4] == _ROW_MARK:
         more = at + _FACTS_IN_ROW + _FACTS.size
         comment, disk, _, attributes, offset = _ROW_END.unpack_from(data, more)
         entry, (offset,) = _facts(data, at + _FACTS_IN_ROW, more + _ROW_END.size, offset)
         at = entry.end + comment
-        yield _Row(entry._replace(end=at), offset, disk, attributes, comment)
+        yield entry._replace(end=at, offset=offset, disk=disk, attributes=attributes, comment=comment)
 
 
-def _header(data: mmap.mmap, at: int) -> _MemberFacts | None:
+def _header(data: mmap.mmap, at: int) -> _Member | None:
     """Return the local header at a place; None where there is none."""
     if data[at : at + 4] != _HEADER_MARK:
         return None
     return _facts(data, at + _FACTS_IN_HEADER, at + _FACTS_IN_HEADER + _FACTS.size)[0]
 
 
-def _facts(data: mmap.mmap, at: int, names: int, *offset: int) -> tuple[_MemberFacts, Sequence[int]]:
+def _facts(data: mmap.mmap, at: int, names: int, *offset: int) -> tuple[_Member, Sequence[int]]:
     """Return what an entry says whose name begins at ``names``, and the ``offset``, which a ZIP64 field may replace."""
     needed, flags, method, time, date, crc, packed, size, name_size, extra_size = _FACTS.unpack_from(data, at)
     middle, end = names + name_size, names + name_size + extra_size
     extra = data[middle:end]
     size, packed, *offset_given = _with_zip64(extra, (size, packed, *offset))
-    return _MemberFacts(
-        data[names:middle], flags, method, time, date, crc, packed, size, needed, extra, end
-    ), offset_given
+    return _Member(data[names:middle], flags, method, time, date, crc, packed, size, needed, extra, end), offset_given
 
 
 def _with_zip64(extra: bytes, numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -202,18 +195,18 @@ def _fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
         yield kind, extra[at - size : at]
 
 
-def _gap_problems(data: mmap.mmap, rows: Sequence[_Row], directory: int) -> Iterator[str]:
+def _gap_problems(data: mmap.mmap, rows: Sequence[_Member], directory: int) -> Iterator[str]:
     """Yield the bytes before the directory that belong to no member of it, or to several."""
-    if any(row.entry.flags & _STREAMED for row in rows):  # which is told
+    if any(row.flags & _STREAMED for row in rows):  # which is told
         return
     at = 0
     for row in sorted(rows, key=lambda row: row.offset):
         if row.offset > at:
             yield _gap_problem(data, at, row.offset)
         elif row.offset < at:
-            yield f"{row.name} shares bytes of the archive with another member"
+            yield f"{row.text} shares bytes of the archive with another member"
         header = _header(data, row.offset)
-        at = max(at, row.offset if header is None else header.end + row.entry.packed)
+        at = max(at, row.offset if header is None else header.end + row.packed)
     if at != directory:
         yield _gap_problem(data, at, directory)
 
@@ -221,40 +214,39 @@ def _gap_problems(data: mmap.mmap, rows: Sequence[_Row], directory: int) -> Iter
 def _gap_problem(data: mmap.mmap, start: int, end: int) -> str:
     header = _header(data, start) if start < end else None
     if header is not None:
-        name = header.name.decode(errors="backslashreplace")
-        return f"the archive has a member {name} that is not in its directory: some installers unpack it"
+        return f"the archive has a member {header.text} that is not in its directory: some installers unpack it"
     return f"{abs(end - start)} bytes at {min(start, end)} of the archive belong to no member, or to two"
 
 
-def _member_problems(data: mmap.mmap, row: _Row) -> Iterator[str]:
+def _member_problems(data: mmap.mmap, row: _Member) -> Iterator[str]:
     """Yield what readers of a member disagree about or refuse."""
-    entry, header = row.entry, _header(data, row.offset)
-    yield from _name_problems(entry)
+    header = _header(data, row.offset)
+    yield from _name_problems(row)
     if row.disk or row.comment:
         yield "it has a comment, or is of another part of the archive"
-    if entry.flags & _STREAMED:
+    if row.flags & _STREAMED:
         yield "its size follows its data, which PyPI refuses"
-    needed = max(entry.needed, header.needed if header else 0)
-    if entry.flags & ~(_FLAGS | _STREAMED) or entry.method not in {_STORED, _DEFLATED} or needed > _NEWEST:
+    needed = max(row.needed, header.needed if header else 0)
+    if row.flags & ~(_FLAGS | _STREAMED) or row.method not in {_STORED, _DEFLATED} or needed > _NEWEST:
         yield "it is encrypted, or neither stored nor deflated"
     yield from _kind_problems(row)
     if header is None:
         yield "there is no local header where the directory says"
         return
-    for what, found in (("the directory", entry), ("its local header", header)):
+    for what, found in (("the directory", row), ("its local header", header)):
         if _OTHER_NAME in (kind for kind, _ in _fields(found.extra)):
             yield f"{what} has a second name for it, which only some readers use"
-    if differences := entry.differences(header):
+    if differences := row.differences(header):
         yield f"its local header and the directory do not agree: {', '.join(differences)}"
-    elif not entry.flags & _STREAMED:
-        yield from _data_problems(data, entry, header.end)
+    elif not row.flags & _STREAMED:
+        yield from _data_problems(data, row, header.end)
 
 
-def _kind_problems(row: _Row) -> Iterator[str]:
+def _kind_problems(row: _Member) -> Iterator[str]:
     """Yield why some readers do not take a member for a file or a folder."""
-    mode, is_folder = row.attributes >> 16, row.entry.name.endswith(b"/")
+    mode, is_folder = row.attributes >> 16, row.name.endswith(b"/")
     expected = stat.S_IFDIR if is_folder else stat.S_IFREG
-    if is_folder and row.entry.size:
+    if is_folder and row.size:
         yield "it is a folder with data"
     if stat.S_IFMT(mode) not in {0, expected} or bool(row.attributes & _DOS_FOLDER) > is_folder:
         yield "it is marked as a link, or as another kind of file than its name says"
@@ -262,7 +254,7 @@ def _kind_problems(row: _Row) -> Iterator[str]:
         yield "it is marked to run with the rights of its owner"
 
 
-def _name_problems(entry: _MemberFacts) -> Iterator[str]:
+def _name_problems(entry: _Member) -> Iterator[str]:
     """PyPI takes names as UTF-8, and ``zipfile`` those without the mark of it as code page 437."""
     try:
         name = entry.name.decode()
@@ -274,7 +266,7 @@ def _name_problems(entry: _MemberFacts) -> Iterator[str]:
         yield "its name has control characters"
 
 
-def _data_problems(data: mmap.mmap, entry: _MemberFacts, start: int) -> Iterator[str]:
+def _data_problems(data: mmap.mmap, entry: _Member, start: int) -> Iterator[str]:
     """Unpack the data of a member, and yield where it is not what the directory says."""
     if store.is_bomb(entry.size, entry.packed):
         yield f"it unpacks to {entry.size // max(entry.packed, 1):,} times its size, which PyPI refuses"
@@ -320,22 +312,14 @@ def check_sbom(subject: Subject) -> Outcome:
         return Outcome.of(
             0, "components", [Problem(f"{store.SBOM_FILE} is not a document that a build writes", REBUILD)]
         )
-    differences = _sbom_differences(subject, places[0], text, made_by)
-    problems = (
-        Problem(f"{store.SBOM_FILE} is not of this wheel: it differs in {what}", REBUILD) for what in differences
-    )
-    return Outcome.of(len(found["components"]), "components", problems)
-
-
-def _sbom_differences(subject: Subject, place: str, text: bytes, made_by: str) -> Iterator[str]:
-    """Yield where the document differs from the one that a build by this version of the package writes, if it does."""
-    name, _, version = place.partition("/")[0].removesuffix(".dist-info").rpartition("-")
-    try:
+    name, _, version = places[0].partition("/")[0].removesuffix(".dist-info").rpartition("-")
+    problems = []
+    with suppress(KeyError, ValueError):  # the check of the index says that no build writes such a toolchain
         written = store.sbom_text(subject.reader, name.replace("_", "-"), version, made_by=made_by)
-    except (KeyError, ValueError):
-        return  # the check of the index says that no build writes such a toolchain
-    if text != written.encode():
-        yield ", ".join(_differing_parts(json.loads(text), json.loads(written))) or "order, spaces or names"
+        if text != written.encode():
+            parts = ", ".join(_differing_parts(found, json.loads(written))) or "order, spaces or names"
+            problems.append(Problem(f"{store.SBOM_FILE} is not of this wheel: it differs in {parts}", REBUILD))
+    return Outcome.of(len(found["components"]), "components", problems)
 
 
 def _differing_parts(found: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
@@ -372,9 +356,7 @@ def check_wheel(subject: Subject) -> Outcome:
     with zipfile.ZipFile(subject.wheel) as archive:
         names = archive.namelist()
         tags = [*_tag_problems(subject.wheel.name, archive)]
-    prefix = next(name for name in names if name.endswith(f"/{store.STORE_FOLDER}/{store.KERNELS_FILE}")).removesuffix(
-        store.KERNELS_FILE
-    )
+    prefix = store.place_in_wheel(names)
     places = (*_name_clashes(names), *_place_problems(names, prefix))
     messages = (*places, *tags, *_archive_problems(subject.wheel))
     problems = [Problem(message, REBUILD) for message in messages]
@@ -482,8 +464,8 @@ def check_record(subject: Subject) -> Outcome:
     files = [] if subject.wheel else [path for path in folder.rglob("*") if path.is_file()]
     installed = {record.prefix + path.relative_to(folder).as_posix(): _row(path.read_bytes()) for path in files}
     there = _member_rows(subject.wheel) if subject.wheel else installed
-    messages = (*_row_problems(record), *_record_problems(record, there, "" if subject.wheel else record.prefix))
-    return Outcome.of(len(there), "files", [Problem(message, REBUILD) for message in messages])
+    messages = _record_problems(record, there, "" if subject.wheel else record.prefix)
+    return Outcome.of(len(there), "files", (Problem(message, REBUILD) for message in messages))
 
 
 def _member_rows(wheel: Path) -> dict[str, tuple[str, str]]:
@@ -501,16 +483,13 @@ def _row(data: bytes) -> tuple[str, str]:
     return f"sha256={record_digest(sha256(data).digest())}", str(len(data))
 
 
-def _row_problems(record: WheelRecord) -> Iterator[str]:
+def _record_problems(record: WheelRecord, there: dict[str, tuple[str, str]], below: str) -> Iterator[str]:
     for row in record.rows:
         if len(row) != len(_COLUMNS):
             yield f"RECORD has a line that is not {', '.join(_COLUMNS)}: {','.join(row)}"
     for path, count in Counter(row[0] for row in record.rows).items():
         if count > 1:
             yield f"RECORD lists {path} {count} times"
-
-
-def _record_problems(record: WheelRecord, there: dict[str, tuple[str, str]], below: str) -> Iterator[str]:
     rows = {row[0]: row[1:] for row in record.rows}
     listed = {path for path in rows if path.startswith(below) and not _RECORDS.fullmatch(path)}
     yield from (f"RECORD lists {path}, which is not there" for path in sorted(listed - there.keys()))
