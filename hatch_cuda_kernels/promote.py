@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatch_cuda_kernels import manifest as kernels_yaml  # its names load yaml when they are used
@@ -49,9 +49,7 @@ class Miss(NamedTuple):
     used: float
     """When it was last used: seconds since 1970, within the hour."""
     seconds: float
-    """How long the compile took."""
     key: str
-    """The key of the entry in the disk cache."""
     wanted: Wanted
     """What would have prebuilt it. An architecture on which an image runs anyway is not asked for."""
 
@@ -202,7 +200,13 @@ class _Draft:
         entry = self._module(module).entry
         if self._has(module, instance) or "*" in entry:
             return False
-        for axis, value in self._extensions(module, instance):
+        for pattern in self._module(module).patterns:
+            values = match(pattern.text, instance) or {}
+            known = {axis: {normalize_name(value) for value in listed} for axis, listed in pattern.matrix}
+            new = [(axis, value) for axis, value in values.items() if value not in known[axis]]
+            if len(new) != 1:  # one more value has to be enough
+                continue
+            ((axis, value),) = new
             count, path = self._count(entry), ("modules", entry, "matrix", axis)
             if self._append(path, value, after=self._source_key(entry)) is None:
                 more = self._count(entry) - count
@@ -252,15 +256,6 @@ class _Draft:
         found = self._module(module)
         names = {normalize_name(name.text) for name in (*found.kernels, *found.instances)}
         return normalize_name(instance) in names
-
-    def _extensions(self, module: str, instance: str) -> Iterator[tuple[str, str]]:
-        """Yield each axis and value with which a pattern would give the instance, if one value is enough."""
-        for pattern in self._module(module).patterns:
-            values = match(pattern.text, instance) or {}
-            known = {axis: {normalize_name(value) for value in listed} for axis, listed in pattern.matrix}
-            new = [(axis, value) for axis, value in values.items() if value not in known[axis]]
-            if len(new) == 1:
-                yield new[0]
 
     def _append(
         self,

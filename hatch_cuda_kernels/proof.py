@@ -59,7 +59,6 @@ class Proof(NamedTuple):
 
     judged: tuple[tuple[TracedRequest, tuple[Judgement, ...]], ...]
     others: tuple[TracedRequest, ...]
-    """Requests of other packages."""
     manifest: Path | None = None
     """What would have to list what is missing, if it was found."""
     promotion: Promotion | None = None

@@ -46,9 +46,7 @@ class _CompiledFields(NamedTuple):
     arch: SmArch
     kernels: tuple[Symbol, ...]
     log: str
-    """NVRTC's warnings."""
     cached: bool
-    """Whether it came from the disk cache."""
 
 
 class CompiledSource(_CompiledFields):

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.names import listed_module
@@ -41,7 +41,6 @@ class Measure:
     limit: _Limit | None = None
     """None if no increase is a regression."""
     rule: str = ""
-    """The limit in words."""
 
 
 def asset(name: str) -> str:
@@ -92,13 +91,8 @@ class Column(NamedTuple):
         return self.arch if self.kind == "cubin" else f"{self.arch} {self.kind.upper()}"
 
 
-class CellKey(NamedTuple):
-    """What identifies a kernel on an architecture."""
-
-    module: str
-    kernel: str
-    arch: str
-    kind: str
+#: What identifies a kernel on an architecture: module, kernel, architecture, kind.
+CellKey: TypeAlias = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +118,7 @@ class Cell:
     @property
     def key(self) -> CellKey:
         """What identifies the cell, in whichever chunk of its module the kernel is."""
-        return CellKey(listed_module(self.module), self.kernel, self.arch, self.kind)
+        return listed_module(self.module), self.kernel, self.arch, self.kind
 
     @property
     def column(self) -> Column:

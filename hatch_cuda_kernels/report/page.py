@@ -157,7 +157,6 @@ class Box(NamedTuple):
     about: str
     """The text for a tooltip or a screen reader."""
     flagged: bool
-    """Whether it is a regression."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,6 @@ class ChangeKind(NamedTuple):
     severity: Severity
     title: str
     when: str
-    """What counts."""
     why: str
     """What it means for users."""
     regression: bool = False
@@ -136,7 +135,6 @@ class Comparison:
 
     changes: tuple[Change, ...]
     old: Mapping[CellKey, Cell]
-    """The older figures."""
 
     @property
     def verdict(self) -> Severity | Literal["none"]:

@@ -58,7 +58,6 @@ class ManifestHead(NamedTuple):
     """A manifest without its modules."""
 
     root: Path
-    """The folder of the manifest."""
     keys: Mapping[str, Any]
 
     def manifest(self, modules: Mapping[str, Any]) -> Manifest:

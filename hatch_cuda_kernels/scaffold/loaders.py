@@ -489,7 +489,6 @@ class PythonCompile(NamedTuple):
     fixed: tuple[StatedMacro, ...]
     flags: tuple[str, ...]
     names: tuple[str, ...]
-    """Name expressions."""
     is_cupy: bool
 
 
@@ -758,7 +757,6 @@ class Variants(NamedTuple):
     instances: list[str]
     guesses: list[str]
     left_out: list[str]
-    """Flags."""
 
     @property
     def stated(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch, known_archs, release_of, version_text
 from hatch_cuda_kernels.compiler.binary import parse_log, read_cubin
@@ -74,14 +73,6 @@ def check_size(subject: Subject) -> Outcome:
     return Outcome.of(size, f"bytes of {what}", [Problem(message, f"raise the budget{fewer}")])
 
 
-class _Job(NamedTuple):
-    """An image to finish for an architecture, and the kernels that must be in the result."""
-
-    image: StoredImage
-    arch: SmArch
-    kernels: frozenset[str]
-
-
 def check_assembly(subject: Subject) -> Outcome:
     """Check that all PTX and LTO-IR assembles for each promised device that can use it, and keeps its kernels.
 
@@ -111,7 +102,7 @@ def check_assembly(subject: Subject) -> Outcome:
         lines = (line for line in subject.module_lines[image.index.module] if not line.is_variable)
         has = (line for line in lines if line.lowered not in image.record.lacks)
         kernels = {image.record.lowered.get(line.key, line.lowered) for line in has}
-        jobs += [_Job(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
+        jobs += [(image, arch, frozenset(kernels)) for arch in wanted if arch not in unknown]
     with ThreadPoolExecutor(default_workers()) as executor:  # nvJitLink runs without the GIL
         problems += [problem for found in executor.map(_assemble, jobs) for problem in found]
     return Outcome.of(len(jobs), f"runs of nvJitLink {version_text(version)}", problems)
@@ -158,21 +149,23 @@ def _install(release: tuple[int, int]) -> str:
     return pip_install(*missing_bindings(release[0]), at_least("nvjitlink", release))
 
 
-def _assemble(job: _Job) -> list[Problem]:
+def _assemble(job: tuple[StoredImage, SmArch, frozenset[str]]) -> list[Problem]:
+    """Finish an image for an architecture; return why it cannot be, or which of its kernels are not in the result."""
     from hatch_cuda_kernels.compiler import LinkInput, link  # a large library
 
-    index, record = job.image.index, job.image.record
+    image, arch, kernels = job
+    index, record = image.index, image.record
     options = options_from(index.options)
     try:
-        given = LinkInput(job.image.data or b"", record.kind, index.module)
-        done = link(given, arch=job.arch, options=options, name=index.module)
-        lost = job.kernels - read_cubin(done.image).kernels.keys()
+        given = LinkInput(image.data or b"", record.kind, index.module)
+        done = link(given, arch=arch, options=options, name=index.module)
+        lost = kernels - read_cubin(done.image).kernels.keys()
     except CompileError as error:
-        fix = f"correct the source for {job.arch}, then build the wheel again"
-        return [job.image.problem(f"does not assemble for {job.arch}: {_reason(error)}", fix)]
+        fix = f"correct the source for {arch}, then build the wheel again"
+        return [image.problem(f"does not assemble for {arch}: {_reason(error)}", fix)]
     except ValueError as error:
-        return [job.image.problem(f"what it assembles to for {job.arch} is not a CUBIN: {error}")]
-    return [job.image.problem(f"what it assembles to for {job.arch} lacks the kernel {name}") for name in sorted(lost)]
+        return [image.problem(f"what it assembles to for {arch} is not a CUBIN: {error}")]
+    return [image.problem(f"what it assembles to for {arch} lacks the kernel {name}") for name in sorted(lost)]
 
 
 def _reason(error: CompileError) -> str:

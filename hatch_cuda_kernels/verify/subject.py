@@ -41,7 +41,6 @@ class Demands:
     keep: Path | None = None
     """A folder in which a rebuild leaves both stores, to compare them."""
     skip: frozenset[str] = frozenset()
-    """Names of checks."""
 
 
 class Outcome(NamedTuple):
@@ -53,7 +52,6 @@ class Outcome(NamedTuple):
     """Of what, as a plural."""
     problems: tuple[Problem, ...]
     skipped: str = ""
-    """Why there was nothing to check."""
 
     @classmethod
     def of(cls, checked: int, what: str, problems: Iterable[Problem]) -> Outcome:
@@ -133,7 +131,6 @@ class WheelRecord(NamedTuple):
     """A RECORD, and where the store is among its paths."""
 
     rows: tuple[tuple[str, ...], ...]
-    """Path, digest and size of each file."""
     prefix: str
     """The store's folder, with the slash that follows it."""
 
@@ -182,7 +179,6 @@ class StoredImage:
     record: store.ImageRecord
     data: bytes | None
     damage: str = ""
-    """Why there are no bytes."""
 
     def problem(self, message: str, fix: str = REBUILD) -> Problem:
         """Return a problem with this image."""

@@ -90,7 +90,6 @@ class _Directory(NamedTuple):
     size: int
     rows: int
     end: int
-    """Where what follows it is."""
 
 
 def _archive_problems(path: Path) -> Iterator[str]:
