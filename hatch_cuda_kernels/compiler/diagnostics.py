@@ -310,10 +310,14 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Diagnostic],
 
 
 def advice_on_syntax(found: Diagnostic, program: Program) -> str:
-    """Return what to do about statements in parentheses or members by name; empty for all else."""
-    if found.message != "expected an expression" or not found.column:
+    """Return what to do about statements in parentheses, members by name or a ``$``; empty for all else."""
+    if not found.column:
         return ""
     before, here = found.excerpt[0][: found.column - 1], found.excerpt[0][found.column - 1 :]
+    if here.startswith("$") and found.message in {"expected an identifier", "unrecognized token"}:
+        return "NVRTC takes no $ in names, which gcc and nvcc do: give it another name"
+    if found.message != "expected an expression":
+        return ""
     texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
     files = [SourceFile("", one) for one in texts]
     defined = (parse_definition(one, file) for file in files for one in file.directives if one.word == "define")

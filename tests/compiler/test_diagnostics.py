@@ -143,6 +143,10 @@ OTHERS = {
         + kernel("*x = CLAMP(*x);"),
         "NVRTC takes no statements in parentheses, ({ ... }), of GNU C",
     ),
+    "a name with a dollar sign": (
+        "#define $TWICE(a) (2 * (a))\n" + kernel("*x = $TWICE(*x);"),
+        "NVRTC takes no $ in names",
+    ),
     "members by name": (
         "struct S { int a, b; };\n__device__ const S s = { .a = 1, .b = 2 };\n" + kernel("*x = s.a;"),
         "members by their names, { .a = ... }, are C++20's to NVRTC: write 'std: c++20'",
