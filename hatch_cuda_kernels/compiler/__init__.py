@@ -26,6 +26,6 @@ __getattr__ = lazy(
         "nvrtc": "compile_flags run_job",
         "precompiled": "Beginning can_precompile HEAP_BYTES Preamble shared_flags Toolkit with_preamble",
         "recipe_reader": "declared_headers further_levels read_device_passes read_recipe",
-        "source_reader": "read_again rule_files SourceReader",
+        "source_reader": "rule_files SourceReader",
     },
 )

@@ -26,16 +26,12 @@ _MESSAGE: Final = re.compile(
 )
 #: In what is between tokens, nothing else begins so.
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_REMARK: Final = re.compile(r"^Remark: The warnings can be suppressed with [^\n]*\n+", re.MULTILINE)
-_ASSEMBLER: Final = re.compile(r"^ptxas (?:[^\n]*; )?warning\s*:[^\n]*\n+", re.MULTILINE)
 
 #: What NVRTC says of attributes that it does not heed: of no entity, of another, unknown; and of unknown pragmas.
 _NUMBERS: Final = {"1866": "unattached_attribute", "1835": "wrong_entity_for_attribute"} | {
     "1097": "unrecognized_attribute",
     "161": "unrecognized_pragma",
 }
-#: A warning that is off by default; it replaces one that must stay on.
-_ALWAYS_OFF: Final = "47"
 _HIDING: Final = re.compile(r"(\bnv_diag_(?:suppress|remark)\b[ \t=]*)([\w, \t]+)")
 _HIDDEN: Final = re.compile("|".join(rf"\b{word}\b" for pair in _NUMBERS.items() for word in pair))
 
@@ -44,9 +40,6 @@ _UNNUMBERED: Final = frozenset({"-no-err-no", "--no-display-error-number"})
 _BRIEF: Final = ("-brief-diag", "--brief-diagnostics")
 _SUPPRESS: Final = ("-diag-suppress=", "--diag-suppress=")
 
-_UNHEEDED: Final = re.compile(
-    r"[\w ]*attribute (?:does not apply to any entity|\"(?P<name>[^\"]+)\" does not apply here)"
-)
 _UNKNOWN: Final = re.compile(r'unknown attribute "([^"]+)"')
 _LAYOUT: Final = frozenset({"packed", "aligned", "vector_size", "mode", "no_unique_address", "__align__"})
 _ROUND: Final = r"\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)"
@@ -54,7 +47,6 @@ _GNU: Final = re.compile(rf"\s*(?:__attribute(?:__)?\s*{_ROUND}|__align__\s*{_RO
 _MACRO_USE: Final = re.compile(rf"\s*(\w+)(?:\s*{_ROUND})?")
 #: What follows an attribute behind a class: nothing, or what is declared of it.
 _DECLARED: Final = re.compile(r"\s*(?:;|(?:(?:const|volatile)\b\s*|[*&]\s*)*\w+\s*[;,=\[({:])")
-_OPEN: Final = re.compile(r"\[\[[^\]]*\Z")
 #: A class behind an attribute that gcc ignores, too, as it stands before the whole declaration.
 _CLASS: Final = re.compile(r"(?:[^\[\]]*\]\])?\s*(?:struct|class|union|enum)\b[\s\w]*[{:;]")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -64,7 +56,6 @@ _FAR: Final = 4000
 
 _IGNORED: Final = "NVRTC ignores {} here, and nvcc does not: the layout would be another than the host's"
 _POPPED: Final = "NVRTC ignores #pragma pop_macro, and nvcc does not: {} keeps the value that it has"
-_WHICH: Final = re.compile(r"NVRTC ignores (?:attribute (\S+) here|#pragma pop_macro), and nvcc does not")
 _HEAD: Final = (
     "write it behind the word struct, class, union or enum, where all compilers heed it: struct {} S {{ ... }}"
 )
@@ -101,7 +92,8 @@ def telling_text(text: str) -> str:
     """Return a text whose pragmas hide nothing of what NVRTC ignores; all else means the same to NVRTC."""
     if "nv_diag_" not in text:
         return text
-    return _HIDING.sub(lambda found: found[1] + _HIDDEN.sub(_ALWAYS_OFF, found[2]), text)
+    # A warning that is off by default; it replaces one that must stay on.
+    return _HIDING.sub(lambda found: found[1] + _HIDDEN.sub("47", found[2]), text)
 
 
 def shown_log(log: str, extra: Sequence[str]) -> str:
@@ -115,9 +107,9 @@ def shown_log(log: str, extra: Sequence[str]) -> str:
     is_quiet = not _QUIET.isdisjoint(extra)
     log = _MESSAGE.sub(lambda found: "" if is_quiet or found["number"] in hidden else found[0], log)
     if is_quiet or not _MESSAGE.search(log):
-        log = _REMARK.sub("", log)
+        log = re.sub(r"^Remark: The warnings can be suppressed with [^\n]*\n+", "", log, flags=re.MULTILINE)
     if is_quiet:
-        log = _ASSEMBLER.sub("", log)
+        log = re.sub(r"^ptxas (?:[^\n]*; )?warning\s*:[^\n]*\n+", "", log, flags=re.MULTILINE)
     if not _UNNUMBERED.isdisjoint(extra):
         log = re.sub(r"(\(\d+\): (?:warning|error)) #\d+(?:-D)?:", r"\1:", log)
     brief = [flag for flag in extra if flag.startswith(_BRIEF)]
@@ -145,7 +137,9 @@ def _fault(message: str, place: _Surroundings, texts: _Texts) -> str:
     if unknown := _UNKNOWN.match(message):
         name = _unknown_layout(unknown[1], place, texts)
     else:
-        attribute = _UNHEEDED.match(message)
+        attribute = re.match(
+            r"[\w ]*attribute (?:does not apply to any entity|\"(?P<name>[^\"]+)\" does not apply here)", message
+        )
         name = _layout_behind(attribute["name"], place, texts) if attribute else ""
     return _IGNORED.format(f"attribute {name}") if name else ""
 
@@ -167,7 +161,7 @@ class _Surroundings(NamedTuple):
 def _unknown_layout(name: str, place: _Surroundings, texts: _Texts) -> str:
     space, _, plain = name.rpartition("::")
     plain = plain.strip("_")
-    opened = _OPEN.search(place.before)
+    opened = re.search(r"\[\[[^\]]*\Z", place.before)
     is_gnu = opened is None and not any("[[" in text for text in texts.reached(place.word))
     if is_gnu or plain not in _LAYOUT or (space.strip("_") != "gnu") != (plain == "no_unique_address"):
         return plain if is_gnu and plain == "vector_size" else ""
@@ -276,7 +270,7 @@ def _without_literals(text: str) -> str:
 
 def advice_on_ignored(message: str) -> str:
     """Return what to do about such an error; empty for any other."""
-    found = _WHICH.match(message)
+    found = re.match(r"NVRTC ignores (?:attribute (\S+) here|#pragma pop_macro), and nvcc does not", message)
     if found is None:
         return ""
     if found[1] is None:

@@ -44,10 +44,7 @@ _MACRO: Final = re.compile(r"(?!CU[A-Z]*_|NCCL|MPI_)[A-Z][A-Z0-9_]{2,}")
 _LACKING: Final = re.compile(
     r'^(?:identifier|(?:namespace|class|struct|class template|overloaded function) "[^"]*" has no member) "(\w+)"'
 )
-_UNRESOLVED: Final = re.compile("^(?:Unresolved extern|Cannot take address of) function '([^']+)'")
-_CALLED: Final = re.compile(r"(?:^|::)(operator\W+?|operator \w[^(]*|~?\w+)(?:<.*>)?\(")
 _TESTED: Final = re.compile(r"#\s*(?:el)?if\b.*?\b(?!defined\b)([A-Za-z_]\w*)\s*\(")
-_UNDEFINED: Final = re.compile(r'identifier "(\w+)" is undefined')
 _NO_TYPE: Final = re.compile(r"this declaration has no storage class|expected a declaration")
 _PLATFORM: Final = re.compile(
     r"compiler|platform|architecture|processor|operating system|target|endian|tested", re.IGNORECASE
@@ -73,32 +70,12 @@ _UNKNOWN_COMPILER: Final = (
     "NVRTC defines no macro of the host's compiler or platform: with 'host_code: drop', conditions hold as for nvcc on "
     "Linux; else add a branch for __CUDACC_RTC__"
 )
-_NO_PINNED: Final = "CUDA 13 removed Thrust's experimental allocators, so that nvcc 13 refuses them, too"
-_HALF: Final = (
-    "CUDA's __half and __nv_bfloat16 convert to several types: convert one of both yourself, as by static_cast<float>"
-)
 _LAMBDA: Final = re.compile(r"\]\s*\(?\Z")
 _NO_TYPEDEF: Final = "it is long, as with nvcc: leave it to <cstdint>, also for NVRTC"
 _LONG_LONG: Final = re.compile(r"\blong long\b|int64_t")
 _INT64: Final = "int64_t is long, as with nvcc, and no long long"
 #: A parenthesis and a brace, as a macro may stand for them.
 _STATEMENTS: Final = re.compile(r"\(+\s*\{")
-_NO_STATEMENTS: Final = (
-    "NVRTC takes no statements in parentheses, ({ ... }), of GNU C: make a function of them, or give the macro another "
-    "text with #ifdef __CUDACC_RTC__"
-)
-#: A member's name in front of its value, behind what opens or separates values.
-_DESIGNATED: Final = re.compile(r"[\s{]*\.\s*[A-Za-z_]\w*\s*[={]")
-_NO_DESIGNATED: Final = (
-    "members by their names, {{ .{name} = ... }}, are C++20's to NVRTC: write 'std: c++20' in the module's options"
-)
-_MEMBER: Final = re.compile(r"\.\s*(\w+)")
-_MISSING: Final = re.compile(r'(?:cannot|could not) open source file "([^"\n]+)"')
-_NO_TORCH: Final = (
-    "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' cuts their includes, and "
-    "declares what kernels use of them, such as c10::Half; or keep the include from it with #ifndef __CUDACC_RTC__, "
-    "pass pointers instead of tensors, and use CUDA's types, such as __half for c10::Half"
-)
 
 
 def source_faults(
@@ -145,7 +122,7 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
     header = header_advice(found, computed=program.computed, release=release)
     if header is not None:
         return header
-    unresolved = _UNRESOLVED.match(found.message)
+    unresolved = re.match("^(?:Unresolved extern|Cannot take address of) function '([^']+)'", found.message)
     cut = _cut(unresolved[1], program.changes) if unresolved else _removed(found, program.changes)
     if cut:
         return cut
@@ -157,7 +134,7 @@ def advice(found: Diagnostic, program: Program, *, release: tuple[int, int]) -> 
 
 
 def _for_macro(found: Diagnostic, program: Program) -> str:
-    undefined = _UNDEFINED.match(found.message)
+    undefined = re.match(r'identifier "(\w+)" is undefined', found.message)
     marked = _WORD.match(found.excerpt[0], found.column - 1) if found.column and not undefined else None
     name = undefined[1] if undefined else marked[0] if marked and _NO_TYPE.match(found.message) else ""
     if not _MACRO.fullmatch(name):
@@ -173,7 +150,7 @@ def _for_macro(found: Diagnostic, program: Program) -> str:
 
 
 def _cut(symbol: str, changes: Sequence[SourceChange]) -> str:
-    called = _CALLED.search(demangled(symbol))
+    called = re.search(r"(?:^|::)(operator\W+?|operator \w[^(]*|~?\w+)(?:<.*>)?\(", demangled(symbol))
     name = called[1] if called else symbol
     cut = (one for one in changes if one.kind in {"body", "mark"} and one.name.rpartition("::")[2] == name)
     if (found := next(cut, None)) is None:
@@ -215,7 +192,7 @@ def _for_line(_: re.Match[str], found: Diagnostic) -> str:
     """Return what is known of the first such name on the line: the message names none, or another."""
     line = found.excerpt[0] if found.excerpt else ""
     if "thrust::system::cuda::experimental" in line:
-        return _NO_PINNED
+        return "CUDA 13 removed Thrust's experimental allocators, so that nvcc 13 refuses them, too"
     words = _WORD.findall(line)
     return next(filter(None, map(_for_name, words)), "")
 
@@ -235,7 +212,8 @@ def _for_int64(_: re.Match[str], found: Diagnostic) -> str:
 def _for_overloads(_: re.Match[str], found: Diagnostic) -> str:
     given = found.message.rpartition(": ")[2]
     if re.search(r"\b(?:__half|half|__nv_bfloat16)\b", given):
-        return _HALF
+        several = "CUDA's __half and __nv_bfloat16 convert to several types"
+        return f"{several}: convert one of both yourself, as by static_cast<float>"
     return f"{_INT64}: convert one to the type of the other" if _LONG_LONG.search(given) else ""
 
 
@@ -327,9 +305,14 @@ def advice_on_syntax(found: Diagnostic, program: Program) -> str:
     with suppress(ExpansionError, RecursionError):
         expanded = "".join(f"{' ' * token.is_spaced}{token.text}" for token in Expander(macros.get).expand(tokens))
     if _STATEMENTS.match(expanded) or _STATEMENTS.match(before.rstrip()[-1:] + here[:1]):
-        return _NO_STATEMENTS
-    if _DESIGNATED.match(expanded) and (member := _MEMBER.search(expanded)):
-        return _NO_DESIGNATED.format(name=member[1])
+        return (
+            "NVRTC takes no statements in parentheses, ({ ... }), of GNU C: make a function of them, or give the macro "
+            "another text with #ifdef __CUDACC_RTC__"
+        )
+    # A member's name in front of its value, behind what opens or separates values.
+    if member := re.match(r"[\s{]*\.\s*([A-Za-z_]\w*)\s*[={]", expanded):
+        named = f"members by their names, {{ .{member[1]} = ... }}, are C++20's to NVRTC"
+        return f"{named}: write 'std: c++20' in the module's options"
     return ""
 
 
@@ -338,7 +321,7 @@ def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[
 
     ``computed`` are the ``path:line`` of the includes whose header a macro names.
     """
-    match = _MISSING.search(found.message)
+    match = re.search(r'(?:cannot|could not) open source file "([^"\n]+)"', found.message)
     if match is None:
         return None
     name = match[1].removeprefix(VIRTUAL_ROOT)
@@ -351,7 +334,12 @@ def header_advice(found: Diagnostic, *, computed: Sequence[str], release: tuple[
 
 def _advice(name: str, release: tuple[int, int], *, by_macro: bool) -> str:
     if begins_as(name, "torch", "torch", "headers"):
-        return _NO_TORCH
+        return (
+            "NVRTC cannot compile PyTorch's headers, which are the host's; 'host_code: drop' cuts their includes, and "
+            "declares what kernels use of them, such as c10::Half; or keep the include from it with "
+            "#ifndef __CUDACC_RTC__, pass pointers instead of tensors, and use CUDA's types, such as __half for "
+            "c10::Half"
+        )
     if name in standard_headers():
         if name in packaged_standard_headers():
             return "NVRTC has no host library; without 'standard_headers: false', this package's own is found"

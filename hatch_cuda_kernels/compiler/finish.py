@@ -65,9 +65,6 @@ _UNDEFINED: Final = re.compile(
 )
 _REPEATED: Final = re.compile(r"Linking globals named '([^'\n]+)': symbol multiply defined")
 _BAD_INPUT: Final = re.compile(r"bad input: ?(does not match type NVJITLINK_INPUT_[A-Z]+)?([^\n]*)")
-_OLDER_ARCH: Final = re.compile(r"(\d+) in LTOIR arch newer than target arch")
-_NO_LTO_IR: Final = "requires that all inputs have LTOIR"
-_LTO_IR: Final = "LTO-IR input cannot be used without LTO enabled"
 #: What a launch in device code calls, and the rest of the runtime that device code has.
 _RUNTIME: Final = re.compile(r"__cudaCDP2?\w+|cuda[A-Z]\w+")
 #: What the front end says of these where a module does not link the device runtime.
@@ -82,8 +79,6 @@ _OWNERS: Final = {"wgmma": "sm_90a", "tcgen05": "sm_100a"}
 _LACKING: Final = re.compile(
     r"(?:Instruction|Feature) '(?P<what>[^'\n]+)' not supported on \.target '(?P<target>sm_\w+)'"
 )
-#: The first that may have a suffix.
-_FIRST: Final = 90
 
 
 class LinkInput(NamedTuple):
@@ -306,11 +301,11 @@ def explain_refusal(error: CompileError, units: Sequence[LinkInput]) -> CompileE
     faults = [_bad_library(name, mismatch, error.arch) for mismatch, name in _BAD_INPUT.findall(error.log)]
     faults += [
         f"a library's LTO-IR is for compute_{number}, which {error.arch} cannot use; build it for the lowest of all"
-        for number in _OLDER_ARCH.findall(error.log)
+        for number in re.findall(r"(\d+) in LTOIR arch newer than target arch", error.log)
     ]
-    if _LTO_IR in error.log:
+    if "LTO-IR input cannot be used without LTO enabled" in error.log:
         faults.append("a library holds LTO-IR; write lto: true under 'options:' of this module")
-    if _NO_LTO_IR in error.log:
+    if "requires that all inputs have LTOIR" in error.log:
         fix = "list no compute_ architecture for this module"
         faults.append(f"PTX is linked from LTO-IR, and a library has none; {fix}")
     undefined, repeated = undefined_symbols(error.log), _REPEATED.findall(error.log)
@@ -353,8 +348,6 @@ def _undefined_fix(symbol: str) -> str:
 def _linkage_of(unit: LinkInput, error: CompileError) -> Linkage:
     if unit.kind == "object":
         return linkage_of_object(unit.data)
-    from hatch_cuda_kernels.options import NvrtcOptions
-
     try:  # LTO-IR shows its symbols once it is PTX
         arch = SmArch.parse(error.arch)
         ptx = link(unit, arch=arch, options=NvrtcOptions(), name=error.module, to_ptx=True).image
@@ -397,7 +390,8 @@ def advice_on_target(message: str) -> str:
 def _owner(found: re.Match[str]) -> SmArch | None:
     """Return the target that has what another lacks, as far as that is known; else that target's own, if any."""
     target = SmArch.parse(found["target"])
-    own = None if target.suffix or target.number < _FIRST else f"{target}a"
+    # The first that may have a suffix.
+    own = None if target.suffix or target.number < 90 else f"{target}a"
     owner = next((owner for begin, owner in _OWNERS.items() if found["what"].startswith(begin)), own)
     return SmArch.parse(owner) if owner else None
 

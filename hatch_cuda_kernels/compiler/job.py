@@ -425,10 +425,19 @@ class Recipe:
         return "ltoir" if lto else "object"
 
     def cut_sentence(self, sources: SourceSet) -> str:
-        """Return the sentence that says where host code is cut without being asked; empty where none is."""
-        if asks_for_cut(self.options) or not sources.changes:
+        """Return the sentence that says where host code is cut without being asked, and why; empty where none is."""
+        changes = sources.changes
+        if asks_for_cut(self.options) or not changes:
             return ""
-        return f"module {listed_module(self.module)!r}: {_cut_sentence(sources.changes, self.sources)}"
+        cut = [found for found in changes if found.kind in _REASONS]
+        places = dict.fromkeys(found.path for found in cut or changes)
+        named = [path for path in self.sources if path in places]
+        others = len(places) - len(named)
+        files = " and ".join([*named, *([count_text(others, "header")] if others else [])])
+        first = min(cut or changes, key=lambda found: (found.kind != "body", found.path not in self.sources, found))
+        why = f"{first.name} ({first.path}:{first.line}) {_REASONS[first.kind]}" if cut else str(first)
+        did = f"{'host code cut' if cut else 'text changed'} in {files}: {why}"
+        return f"module {listed_module(self.module)!r}: {did}; host_code: keep turns this off"
 
     def units(self, sources: SourceSet) -> tuple[Unit, ...]:
         """Return what NVRTC is shown of each source, for any architecture, with the names that it is asked for.
@@ -500,19 +509,6 @@ class Recipe:
     def with_lto(self) -> Recipe:
         """Return the recipe of LTO-IR in place of machine code."""
         return replace(self, options=override_options(self.options, lto=True))
-
-
-def _cut_sentence(changes: Sequence[SourceChange], sources: Sequence[str]) -> str:
-    """Return what is said of changes that nobody asked for, in ``sources`` and headers: one of them, and why."""
-    cut = [found for found in changes if found.kind in _REASONS]
-    places = dict.fromkeys(found.path for found in cut or changes)
-    named = [path for path in sources if path in places]
-    others = len(places) - len(named)
-    files = [*named, *([count_text(others, "header")] if others else [])]
-    first = min(cut or changes, key=lambda found: (found.kind != "body", found.path not in sources, found))
-    did = "host code cut" if cut else "text changed"
-    why = f"{first.name} ({first.path}:{first.line}) {_REASONS[first.kind]}" if cut else str(first)
-    return f"{did} in {' and '.join(files)}: {why}; host_code: keep turns this off"
 
 
 def owner_of(name: str, units: Sequence[DeviceSource], *, is_kernel: bool) -> int:

@@ -6,7 +6,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -104,7 +103,9 @@ def _compile_here(job: Job) -> Compiled:
     )
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
+    """What NVRTC gave of a program."""
+
     images: dict[Kind, bytes]
     kernels: tuple[Symbol, ...]
     lowered: dict[str, str]
@@ -113,42 +114,29 @@ class _Made(NamedTuple):
     log: str
 
 
-def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> Made:
     _, flags = task
     return call_at_root(_make, task, flags) if shows_place(flags) else interruptible(partial(_make, task))
 
 
-def _make(task: tuple[CompileJob, tuple[str, ...]]) -> _Made:
+def _make(task: tuple[CompileJob, tuple[str, ...]]) -> Made:
     job, flags = task
     questions = Questions.of(job) if job.kinds else NO_QUESTIONS
-    made = _begun(job, flags, questions) if is_child() else None
-    if made is not None:
-        return made
+    if is_child():
+        from hatch_cuda_kernels.compiler.precompiled import try_preamble  # of builds
+
+        made = try_preamble(job.program, flags, lambda start: _answer(job, start, questions))
+        if made is not None:
+            return made
     try:
         return _answer(job, Given(flags), questions)
     except CompileError as error:
-        if not questions.are_blamed(error.log):
+        if not questions.by_name or _SPACE not in error.log:
             raise
         return _answer(job, Given(flags), NO_QUESTIONS)  # a build does not fail for what is only asked
 
 
-def _begun(job: CompileJob, flags: tuple[str, ...], questions: Questions) -> _Made | None:
-    """Return the outcome of a compile that begins with this process's preamble; None without one, or for an error."""
-    from hatch_cuda_kernels.compiler.precompiled import begin_with_preamble, cleaned_log, drop_preamble  # of builds
-
-    start = begin_with_preamble(job.program, flags)
-    if start is None:
-        return None
-    with suppress(CompileError):  # the compile without says what is wrong, and where
-        made = _answer(job, start, questions)
-        log = cleaned_log(made.log)
-        if log is not None:
-            return made._replace(log=log)
-    drop_preamble()
-    return None
-
-
-def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
+def _answer(job: CompileJob, start: Given, questions: Questions) -> Made:
     expressions = (*job.expressions, *questions.expressions)
     source = telling_text(f"{start.text}{job.program.source}{questions.text}")
     headers = [(name, telling_text(text)) for name, text in (*job.program.headers, *start.headers)]
@@ -163,7 +151,7 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
             log = shown_log(said, job.options.extra)
             lowered = {name: lowered_name(program, name) for name in expressions} | job.managed
             if not job.kinds:
-                return _Made({}, (), lowered, (0, 0), log)
+                return Made({}, (), lowered, (0, 0), log)
             images, ptx, log = _images(job, program, lowered, log)
         if job.program.cut_variables and "ptx" in images:  # an object's are undefined symbols, which no link takes
 
@@ -182,7 +170,7 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> _Made:
         message = f"not in the image: {', '.join(absent)}"
         message += f"; {_EXTERNAL}" if not job.managed.keys().isdisjoint(absent) else ""
         raise CompileError(job.module, str(job.arch), message, bad_names=absent)
-    return _Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
+    return Made(images, found_kernels(job, ptx, lowered, questions.answers(lowered)), lowered, ptx.isa, log)
 
 
 def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> None:
@@ -308,10 +296,6 @@ class Questions(NamedTuple):
     def expressions(self) -> tuple[str, ...]:
         """Every name expression that asks."""
         return tuple(dict.fromkeys(self.by_name.values()))
-
-    def are_blamed(self, log: str) -> bool:
-        """Return whether a failed compile's log says anything of the questions."""
-        return bool(self.by_name) and _SPACE in log
 
     def answers(self, lowered: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """Return the types of the parameters of each kernel that was there, by its name expression."""

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -26,12 +26,14 @@ from hatch_cuda_kernels.child_process import is_child
 from hatch_cuda_kernels.compiler.nvrtc_calls import Given, NvrtcError, compile_program, open_program
 from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
 from hatch_cuda_kernels.cpp import Directive, SourceFile, UnbalancedError
+from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, find_includes
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, macro_name
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Program
+    from hatch_cuda_kernels.compiler.nvrtc import Made
 
 #: What NVRTC may keep of a header. CUB's take 100 to 200 MB; where it is too little, nothing is precompiled.
 HEAP_BYTES: Final = 512 << 20
@@ -306,14 +308,28 @@ def shared_flags(flags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(flag for flag in flags if not flag.startswith((_SEED, _PRE_INCLUDE)))
 
 
-def begin_with_preamble(program: Program, flags: tuple[str, ...]) -> Given | None:
+def try_preamble(program: Program, flags: tuple[str, ...], compile_from: Callable[[Given], Made]) -> Made | None:
+    """Return the outcome of a compile that begins with this process's preamble; None without one, or for an error."""
+    start = _begin(program, flags)
+    if start is None:
+        return None
+    with contextlib.suppress(CompileError):  # the compile without says what is wrong, and where
+        made = compile_from(start)
+        log, was_used = _USED.subn("", made.log, count=1)
+        if was_used:
+            return made._replace(log=log)
+    _drop()
+    return None
+
+
+def _begin(program: Program, flags: tuple[str, ...]) -> Given | None:
     """Return how a compile begins with the preamble of this process, which is precompiled when it is due; or None."""
     global _made  # noqa: PLW0603 - a fact about the process
     if _wanted is None:
         return None
     preamble, makes = _wanted
     if (_made is None or _made.digest != preamble.digest) and makes:
-        drop_preamble()
+        _drop()
         _made = _Precompiled(preamble.digest, _precompile(preamble, program, shared_flags(flags)))
     if _made is None or _made.digest != preamble.digest or _made.file < 0:
         return None
@@ -325,13 +341,7 @@ def begin_with_preamble(program: Program, flags: tuple[str, ...]) -> Given | Non
     return Given((*shared_flags(flags), _BEGINS, *seed, used), ((_PREAMBLE, preamble.text),), text)
 
 
-def cleaned_log(log: str) -> str | None:
-    """Return a log as it is without a precompiled header; None if it says that the header was not used."""
-    cleaned, count = _USED.subn("", log, count=1)
-    return cleaned if count else None
-
-
-def drop_preamble() -> None:
+def _drop() -> None:
     """Begin no compile with this preamble again: one ended otherwise than without it."""
     global _made  # noqa: PLW0603 - a fact about the process
     if _made is not None and _made.file >= 0:
@@ -389,8 +399,9 @@ def read_opening(text: str) -> Opening:
         if name is not None:
             includes.append(name[1])
         elif line.word in _IFS:
-            end = _idle_group(directives[:count], groups, position)
-            if end is None:
+            # Past the group of a condition in which nothing matters.
+            end = file.group(position)[-1]
+            if end >= count or not all(one.is_conditional or _is_idle(one) for one in directives[position : end + 1]):
                 break
             position = end
         elif not (_is_idle(line) or (line.word == "endif" and guard and position == len(directives) - 1)):
@@ -430,14 +441,3 @@ def _guard(file: SourceFile, lines: Sequence[Directive], groups: dict[int, int])
 
 def _is_idle(line: Directive) -> bool:
     return line.word == "" or (line.word == "pragma" and " ".join(line.texts) in _IDLE)
-
-
-def _idle_group(body: Sequence[Directive], groups: dict[int, int], start: int) -> int | None:
-    """Return where the group of a condition ends in which nothing matters; None if something does."""
-    end = start
-    while end in groups:
-        end = groups[end]
-    inside = body[start : end + 1]
-    if len(inside) <= end - start or not all(line.is_conditional or _is_idle(line) for line in inside):
-        return None
-    return end

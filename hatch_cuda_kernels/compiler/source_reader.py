@@ -145,17 +145,15 @@ class SourceReader:
         if question in self._learned:
             return self._sources[question]
         noted = self._noted["modules"].get(question) if self._noted else None
-        if noted is not None and self._counts(noted):
+        if (
+            noted is not None
+            and (noted["levels"] == [*map(list, self._levels)] or self._noted["compiled_for"] == self._compiled_for)
+            and all(self._looked.digest(path) == digest for path, digest in noted["files"])
+        ):
             self._sources[question] = self._recalled(recipe, noted)
         else:
             self._sources[question] = self._read(recipe, self._levels)
         return self._sources[question]
-
-    def _counts(self, noted: Mapping[str, Any]) -> bool:
-        is_plain = noted["levels"] == [*map(list, self._levels)]
-        return (is_plain or self._noted["compiled_for"] == self._compiled_for) and all(
-            self._looked.digest(path) == digest for path, digest in noted["files"]
-        )
 
     def learn(self, recipe: Recipe, error: CompileError) -> bool:
         """Read a recipe's sources again, of which NVRTC refused some declarations; return whether that changes them."""
@@ -250,16 +248,6 @@ class SourceReader:
         if (name, text) not in self._as_read:
             self._as_read[name, text] = self._looked.text(name) == text
         return self._as_read[name, text]
-
-
-def read_again(
-    recipe: Recipe, root: Path, levels: Iterable[tuple[str, int, str]] = (), copies: Mapping[str, Path] | None = None
-) -> SourceSet:
-    """Return a recipe's sources as ``read_recipe`` does, remembered from process to process. Raises InputError."""
-    reader = SourceReader(root, [recipe.module], levels, copies=copies)
-    sources = reader.read(recipe)
-    reader.save(is_done=True)
-    return sources
 
 
 def _question(recipe: Recipe) -> str:

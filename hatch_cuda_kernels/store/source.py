@@ -142,26 +142,28 @@ class ModuleSource:
             return self._combination.sources(as_here=as_here)
         if not self._is_editable:
             return read_shipped(self._reader, self._index, self.recipe(), as_here=True) if as_here else self._shipped
-        from hatch_cuda_kernels.compiler import read_again  # off the prebuilt path
+        reader = self._source_reader()
+        sources = reader.read(self.recipe())
+        reader.save(is_done=True)
+        return sources
 
-        copies = package_copies(self._reader, self._index)
-        return read_again(self.recipe(), self.root, self._reader.details(self._module).levels, copies)
+    def _source_reader(self) -> SourceReader:
+        from hatch_cuda_kernels.compiler import SourceReader  # off the prebuilt path
+
+        levels, copies = self._reader.details(self._module).levels, package_copies(self._reader, self._index)
+        return SourceReader(self.root, [self._index.module], levels, copies=copies)
 
     def job_after(self, error: CompileError, arch: SmArch, instance: str | None) -> Job | None:
         """Return the compile to try after a failed one, with more of an edited source cut; None if nothing may be cut.
 
         It is not remembered: each process begins with the first compile, and finds the outcome under that one's key.
         """
-        from hatch_cuda_kernels.compiler import SourceReader  # few sources need it
-
         recipe = self.recipe(self._names(instance))
         if not self._is_editable:
             learned = None if self._combination is None else self._combination.learn(error)
             return None if learned is None else recipe.job(learned, arch, ("cubin",))
         if self._again is None:
-            levels = self._reader.details(self._module).levels
-            copies = package_copies(self._reader, self._index)
-            self._again = SourceReader(self.root, [recipe.module], levels, copies=copies)
+            self._again = self._source_reader()
             self._again.read(recipe)
         return recipe.job(self._again.read(recipe), arch, ("cubin",)) if self._again.learn(recipe, error) else None
 

@@ -10,14 +10,10 @@ from typing import Final
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 _LOCATED: Final = re.compile(r"(.+)\((\d+)\): (catastrophic error|error|warning)(?: #\d+(?:-D)?)?: (.*)")
-_ASSEMBLER: Final = re.compile(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)")
-_TOOL: Final = re.compile(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|warning)\s*: (.*)")
 _INDENT: Final = "  "
-_UNOPENED: Final = re.compile(r'cannot open source file "(.+?)"')
 _MARK: Final = re.compile(r"[ \t]*\^")
 #: What stands between a message about overloads and the line of the source: the candidates, and the types given.
 _CANDIDATE: Final = re.compile(r" {8,}(?:function|built-in operator|member function|candidate)\b.*")
-_GIVEN: Final = re.compile(r" {8,}(?:argument|operand|object) types? (?:are|is): (.+)")
 
 #: What NVRTC calls the file that holds the name expressions.
 _NAMES: Final = "__nv_name_map"
@@ -66,9 +62,9 @@ def parse_log(log: str) -> list[Diagnostic]:
 def _diagnostic(line: str) -> Diagnostic | None:
     if match := _LOCATED.fullmatch(line):
         return Diagnostic(match[1].removeprefix(VIRTUAL_ROOT), int(match[2]), match[3], match[4])
-    if match := _ASSEMBLER.fullmatch(line):
+    if match := re.fullmatch(r"ptxas (.+), line (\d+); (error|warning)\s*: (.*)", line):
         return Diagnostic("", int(match[2]), match[3], match[4])
-    if match := _TOOL.fullmatch(line):
+    if match := re.fullmatch(r"(?:ptxas|nvlink|nvrtc:|Command-line) (fatal|error|warning)\s*: (.*)", line):
         return Diagnostic("", 0, "catastrophic error" if match[1] == "fatal" else match[1], match[2])
     return None
 
@@ -77,12 +73,12 @@ def _with_excerpt(found: Diagnostic, line: str) -> Diagnostic:
     if not found.excerpt:
         if found.message.endswith(":") and _CANDIDATE.fullmatch(line):
             return found
-        if given := _GIVEN.fullmatch(line):
+        if given := re.fullmatch(r" {8,}(?:argument|operand|object) types? (?:are|is): (.+)", line):
             return replace(found, message=f"{found.message.rstrip(':')}: {given[1]}")
         return replace(found, excerpt=(line,))
     if len(found.excerpt) > 1 or not _MARK.fullmatch(line):
         return found
-    if unopened := _UNOPENED.match(found.message):  # NVRTC marks the end of the line
+    if unopened := re.match(r'cannot open source file "(.+?)"', found.message):  # NVRTC marks the end of the line
         at = found.excerpt[0].find(unopened[1])
         line = " " * (at - 1) + "^" * (len(unopened[1]) + 2) if at > 0 else line
     return replace(found, excerpt=(*found.excerpt, line))

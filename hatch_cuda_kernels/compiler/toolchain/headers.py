@@ -502,13 +502,8 @@ def _holds(word: str, operand: str) -> bool | None:
 
 
 def _look_up(name: str) -> tuple[Macro | None, ...]:
-    known = _cccl_macros()
-    is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in known)
-    return (None,) if is_other else known.get(name, ())
-
-
-@cache
-def _cccl_macros() -> Mapping[str, tuple[Macro | None, ...]]:
     from hatch_cuda_kernels.libraries import macros_of_cccl  # few processes read these headers
 
-    return macros_of_cccl()
+    known = macros_of_cccl()
+    is_other = name in _OTHERS or (name.startswith(_COMPILER) and name not in known)
+    return (None,) if is_other else known.get(name, ())

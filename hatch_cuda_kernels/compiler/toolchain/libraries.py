@@ -17,7 +17,7 @@ import struct
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
@@ -54,7 +54,6 @@ _FILES: Final = {
     "ptxas": ("bin/ptxas", "bin/ptxas.exe", "bin/ptxas.exe"),
     "cudadevrt": ("lib/libcudadevrt.a", "lib/x64/cudadevrt.lib", "lib/x64/cudadevrt.lib"),
 }
-_CUDA_12_HEADERS: Final = ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
 _NOTES: Final = Notes("includes")
 
 
@@ -111,7 +110,7 @@ def library_wheel(stem: str) -> Wheel | None:
 def find_header_folders() -> tuple[Path, ...]:
     """Return the folders with toolkit headers of wheels on ``sys.path``, in the order in which they are searched."""
     major = bindings_major()
-    names = (f"cu{major}",) if major >= 13 else _CUDA_12_HEADERS
+    names = (f"cu{major}",) if major >= 13 else ("cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand")
     folders = [root / name / "include" for root in _nvidia_folders() for name in names]
     folders = [folder for folder in folders if folder.is_dir()]
     return tuple(folders + [folder / "cccl" for folder in folders if (folder / "cccl").is_dir()])
@@ -145,22 +144,18 @@ def wheel_of(path: Path, name: str) -> Wheel | None:
 
 def listed_files(wheels: Iterable[Wheel]) -> Mapping[str, str]:
     """Return the sha256 of each file that wheels list, as RECORD spells it, by its path in the site folder."""
-    return _all_listed(tuple((wheel.record, file_state(wheel.record)) for wheel in wheels))
+    return _listed(tuple((wheel.record, file_state(wheel.record)) for wheel in wheels))
 
 
 @lru_cache(maxsize=16)
-def _all_listed(records: tuple[tuple[Path, str], ...]) -> dict[str, str]:
-    return {path: digest for record, state in records for path, digest in _listed(record, state).items()}
-
-
-@lru_cache(maxsize=16)
-def _listed(record: Path, _state: str) -> dict[str, str]:
-    try:
-        lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
-    fields = (line.partition(",sha256=") for line in lines)
-    return {path: rest.partition(",")[0] for path, _, rest in fields if rest}
+def _listed(records: tuple[tuple[Path, str], ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for record, _ in records:
+        with suppress(OSError):
+            lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
+            fields = (line.partition(",sha256=") for line in lines)
+            found |= {path: rest.partition(",")[0] for path, _, rest in fields if rest}
+    return found
 
 
 def _nvidia_folders() -> Iterator[Path]:
@@ -219,13 +214,11 @@ def digest_of_all(files: Iterable[tuple[str, str]]) -> str:
 
 
 _PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
-_BUILD_LINE: Final = rb"release \d+\.\d+, V([0-9.]+)"
 #: Older ones refuse the flags that make images the same in every process.
 _OLDEST: Final = (12, 9)
 #: Offset, entry size and number of the section headers, in a 64-bit little-endian ELF file.
 _ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
 _VERSION: Final = re.compile(rb"release \d+\.\d+, V([0-9.]+)")
-_PTXAS_FOLDERS: Final = ("CUDA_HOME", "CUDA_PATH")
 _RUNTIME_FILES: Final = ("libcudadevrt.a", "cudadevrt.lib")
 #: Of the digest that stands for the version of a file that no wheel brought.
 _DIGITS: Final = 16
@@ -298,22 +291,18 @@ def preload(stem: str) -> None:
     use_compiler(stem)
     for file in library_files(stem):
         try:
-            _refuse_cut(file)
+            with file.open("rb") as opened:
+                head = opened.read(_ELF_HEADER.size)
+            # The loader would crash the process for an ELF file that ends before its section headers do.
+            if len(head) == _ELF_HEADER.size and head.startswith(b"\x7fELF"):
+                start, size, count = _ELF_HEADER.unpack(head)
+                if (found := file.stat().st_size) < (needed := start + size * count):
+                    raise OSError(f"it has {found} of at least {needed} bytes")  # noqa: TRY301 - as the loader's
             ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
         except OSError as error:
             wheel = exactly(stem.lower(), bindings_major(), library_version(stem))
             fix = pip_install(wheel, options="--force-reinstall --no-deps")
             raise ToolchainError(f"{file} cannot be loaded ({error})", fix) from error
-
-
-def _refuse_cut(file: Path) -> None:
-    """Raise OSError for an ELF file that ends before its section headers do: the loader would crash the process."""
-    with file.open("rb") as opened:
-        head = opened.read(_ELF_HEADER.size)
-    if len(head) == _ELF_HEADER.size and head.startswith(b"\x7fELF"):
-        start, size, count = _ELF_HEADER.unpack(head)
-        if (found := file.stat().st_size) < (needed := start + size * count):
-            raise OSError(f"it has {found} of at least {needed} bytes")
 
 
 @contextmanager
@@ -343,7 +332,7 @@ def _ask_nvrtc() -> str:
     ptx = b"\0" * nvrtc.nvrtcGetPTXSize(program)[1]
     nvrtc.nvrtcGetPTX(program, ptx)
     nvrtc.nvrtcDestroyProgram(program)
-    match = re.search(_BUILD_LINE, ptx)
+    match = _VERSION.search(ptx)
     if match is None:
         raise ToolchainError("NVRTC does not say which build it is", install_compiler())
     return match[1].decode()
@@ -454,7 +443,7 @@ def installed_ptxas() -> Iterator[Ptxas]:
     path, version = find_library("ptxas"), library_version("ptxas")
     if path is not None and version:
         yield Ptxas(path, identity(version, "ptxas"), packaged=True)
-    homes = [os.path.join(home, "bin") for name in _PTXAS_FOLDERS if (home := os.environ.get(name))]  # noqa: PTH118 - a path
+    homes = [os.path.join(home, "bin") for name in ("CUDA_HOME", "CUDA_PATH") if (home := os.environ.get(name))]  # noqa: PTH118 - a path
     for folder in (*homes, None):
         found = shutil.which("ptxas", path=folder)
         if found is not None and (version := _asked(found, file_state(found))):

@@ -50,28 +50,13 @@ _CONDA: Final = {
     "crt": "cuda-crt-dev_",
     "cudart": "cuda-cudart-dev",
 }
-#: What metadata says where a licence is not stated.
-_NO_LICENCE: Final = frozenset({"", "UNKNOWN"})
 _LICENCE_FILE: Final = re.compile(
     r"\.dist-info/(?:licenses/)?((?:[^/]+/)*[^/]*(?:licen[cs]e|copying|notice)[^/]*)", re.IGNORECASE
 )
-_LONGEST_LICENCE: Final = 80
 Maker = Literal["pip", "uv", "uvx", "uv tool", "pipx", "pipx run"]
 _PROGRAM: Final = "hatch-cuda-kernels"
 _MODULE: Final = ("hatch_cuda_kernels", "__main__.py")
-#: What no shell takes for anything but itself.
-_SHELL_SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
-#: What means something to a shell within double quotes.
-_SPECIAL: Final = re.compile(r'["$`\\!]')
-#: Where uv keeps the environments of uvx: ``archive-v0`` in its cache.
-_OF_UVX: Final = "archive-v"
-#: Where pipx keeps the environments of programs that it installed; those of ``pipx run`` are in its cache.
-_OF_PIPX: Final = "venvs"
-#: What ``uv run`` sets for the processes that it starts.
-_OF_UV_RUN: Final = "UV_RUN_RECURSION_DEPTH"
 _PIPX_NOTES: Final = "pipx_metadata.json"
-#: The format of the notes of the last pipx whose ``run`` had no ``--with``; its next releases wrote the same.
-_NO_WITH: Final = (0, 5)
 #: pip's options, as the others spell them.
 _AS_UV: Final = {"--force-reinstall": "--reinstall", "--upgrade": "--upgrade"}
 
@@ -243,7 +228,8 @@ def made_by() -> Maker:
     """Return what made this environment."""
     prefix = Path(sys.prefix)
     if (prefix / _PIPX_NOTES).is_file():
-        return "pipx" if prefix.parent.name == _OF_PIPX else "pipx run"
+        # Where pipx keeps the environments of programs that it installed; those of ``pipx run`` are in its cache.
+        return "pipx" if prefix.parent.name == "venvs" else "pipx run"
     try:
         lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -252,7 +238,8 @@ def made_by() -> Maker:
         return "pip"
     if (prefix / "uv-receipt.toml").is_file():
         return "uv tool"
-    if prefix.parent.name.startswith(_OF_UVX):
+    # Where uv keeps the environments of uvx: ``archive-v0`` in its cache.
+    if prefix.parent.name.startswith("archive-v"):
         return "uvx" if shutil.which("uvx") else "pipx run"  # with the uv that pipx brought
     return "pip" if find_spec("pip") is not None else "uv"
 
@@ -273,7 +260,8 @@ def program_command(whole: str, requirements: Iterable[str] = ()) -> str:
         return _again(maker, whole, "", _missing(tuple(requirements), anew=True), (_PROGRAM,))
     if maker in {"uv tool", "pipx", "pipx run"}:
         return _PROGRAM
-    if maker == "uv" and _OF_UV_RUN in os.environ:
+    # What ``uv run`` sets for the processes that it starts.
+    if maker == "uv" and "UV_RUN_RECURSION_DEPTH" in os.environ:
         return f"uv run {_PROGRAM}"
     found = shutil.which(_PROGRAM)
     if found is not None and Path(found).parent == Path(sys.executable).parent:
@@ -319,9 +307,11 @@ def editable_install(folder: Path) -> str:
 
 def quoted(text: str) -> str:
     """Return a word as a shell takes it. The quotes are double where that will do, also in the shell of Windows."""
-    if _SHELL_SAFE.fullmatch(text):
+    # What no shell takes for anything but itself.
+    if re.fullmatch(r"[\w@%+=:,./-]+", text, flags=re.ASCII):
         return text
-    return shlex.quote(text) if _SPECIAL.search(text) else f'"{text}"'
+    # What means something to a shell within double quotes.
+    return shlex.quote(text) if re.search(r'["$`\\!]', text) else f'"{text}"'
 
 
 def _missing(requirements: tuple[str, ...], *, anew: bool) -> tuple[str, ...]:
@@ -367,7 +357,8 @@ def _run_takes_more() -> bool:
     """Return whether ``pipx run`` has ``--with``, as it has since 1.10. uv stands in for one without notes."""
     try:
         noted = json.loads((Path(sys.prefix) / _PIPX_NOTES).read_text(encoding="utf-8"))
-        return tuple(map(int, noted["pipx_metadata_version"].split("."))) > _NO_WITH
+        # The format of the notes of the last pipx whose ``run`` had no ``--with``; its next releases wrote the same.
+        return tuple(map(int, noted["pipx_metadata_version"].split("."))) > (0, 5)
     except FileNotFoundError:
         return True
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -559,7 +550,8 @@ def _licence_files(found: Distribution) -> Iterator[str]:
 def _licence(stated: PackageMetadata) -> str:
     """Return what metadata calls the licence: by its name if that is short, or else as classifiers do."""
     text = next(iter(stated.get_all("License") or ()), "").strip()
-    if text not in _NO_LICENCE and "\n" not in text and len(text) <= _LONGEST_LICENCE:
+    # What metadata says where a licence is not stated.
+    if text not in frozenset({"", "UNKNOWN"}) and "\n" not in text and len(text) <= 80:
         return text
     named = (one.rpartition(" :: ")[2] for one in stated.get_all("Classifier") or () if one.startswith("License ::"))
     return ", ".join(one for one in named if one != "OSI Approved")
