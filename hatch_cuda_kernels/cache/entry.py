@@ -125,7 +125,7 @@ class Entry(NamedTuple):
         if len(image) != data["bytes"] or sha256(image).hexdigest() != data["sha256"]:
             raise BadEntryError("the image does not match its digest")
         return cls(
-            **{name: data[name] for name in _AS_THEY_ARE},
+            **{name: data[name] for name in (*_AS_THEY_ARE, "wanted", "family", "axes") if name in data},
             arch=SmArch.parse(data["arch"]),
             image=image,
             kernels=tuple(
@@ -135,9 +135,6 @@ class Entry(NamedTuple):
             globals=tuple(Symbol(name, lowered) for name, lowered in data["globals"]),
             ptx_isa=(data["ptx_isa"][0], data["ptx_isa"][1]),
             seconds=data["seconds"],
-            wanted=data.get("wanted", ""),
-            family=data.get("family", ""),
-            axes=data.get("axes", {}),
         )
 
 

@@ -23,6 +23,7 @@ from hatch_cuda_kernels.compiler.binary import (
 from hatch_cuda_kernels.compiler.job import Compiled, CompileJob, FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.nvrtc_calls import (
     Given,
+    Made,
     NvrtcError,
     call_at_root,
     compile_program,
@@ -101,17 +102,6 @@ def _compile_here(job: Job) -> Compiled:
         log=_readable(made.log, job),
         seconds=time.perf_counter() - start,
     )
-
-
-class Made(NamedTuple):
-    """What NVRTC gave of a program."""
-
-    images: dict[Kind, bytes]
-    kernels: tuple[Symbol, ...]
-    lowered: dict[str, str]
-    """By name expression."""
-    ptx_isa: tuple[int, int]
-    log: str
 
 
 def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> Made:

@@ -26,13 +26,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import call_in_child, is_child
 from hatch_cuda_kernels.forks import use_compiler
 from hatch_cuda_kernels.threads import wait_for_thread
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.image import Kind, Symbol
 
 try:
     import fcntl
@@ -186,6 +189,17 @@ class Given(NamedTuple):
     flags: tuple[str, ...]
     headers: tuple[tuple[str, str], ...] = ()
     text: str = ""
+
+
+class Made(NamedTuple):
+    """What a compile gave."""
+
+    images: dict[Kind, bytes]
+    kernels: tuple[Symbol, ...]
+    lowered: dict[str, str]
+    """By name expression."""
+    ptx_isa: tuple[int, int]
+    log: str
 
 
 class NvrtcError(Exception):

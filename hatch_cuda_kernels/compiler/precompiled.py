@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cuda.bindings import nvrtc
 
 from hatch_cuda_kernels.child_process import is_child
-from hatch_cuda_kernels.compiler.nvrtc_calls import Given, NvrtcError, compile_program, open_program
+from hatch_cuda_kernels.compiler.nvrtc_calls import Given, Made, NvrtcError, compile_program, open_program
 from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
 from hatch_cuda_kernels.cpp import Directive, SourceFile, UnbalancedError
 from hatch_cuda_kernels.errors import CompileError
@@ -33,7 +33,6 @@ from hatch_cuda_kernels.options import NvrtcOptions, macro_name
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Program
-    from hatch_cuda_kernels.compiler.nvrtc import Made
 
 #: What NVRTC may keep of a header. CUB's take 100 to 200 MB; where it is too little, nothing is precompiled.
 HEAP_BYTES: Final = 512 << 20

@@ -173,10 +173,6 @@ def module_names(store: Path) -> list[str]:
     return sorted(name for name in names if name != SOURCE_FOLDER)
 
 
-def _as_list(value: Any) -> Any:  # what JSON has
-    return list(value) if isinstance(value, tuple) else value
-
-
 class UnitRecord(NamedTuple):
     """One source of a module."""
 
@@ -197,10 +193,6 @@ class UnitRecord(NamedTuple):
     def from_json(cls, data: dict[str, Any]) -> UnitRecord:
         """Read what ``to_json`` wrote, and an index's shape holds."""
         return cls(data["source"], data["source_sha256"], tuple(data.get("asked", ())), data.get("cut", ""))
-
-
-#: Fields of a module's index that are in its JSON object as they are, tuples as lists.
-_AS_THEY_ARE: Final = ("files", "outside", "headers", "options", "globals", "patterns", "toolchain")
 
 
 class ModuleIndex(NamedTuple):
@@ -287,27 +279,16 @@ class ModuleIndex(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``index.json``, which has no details."""
         first, *others = self.units
-        data: dict[str, Any] = {
-            "schema": self.schema,
-            "module": self.module,
-            "source": first.source,
-            "source_sha256": first.sha256,
-            "images": [image.to_json() for image in self.images],
-            **{name: _as_list(getattr(self, name)) for name in _AS_THEY_ARE},
-        }
-        data |= {"front_end": self.front_end} if self.front_end != "per-arch" else {}
-        may_lack: dict[str, Any] = {
-            "launch": self.launch,
-            "standard": self.standard,
-            "asked": first.asked,
-            "cut": first.cut,
-        }
-        may_lack |= {"family": self.family, "axes": self.axes, "packages": self.packages}
-        data |= {name: _as_list(value) for name, value in may_lack.items() if value}
+        facts = self._replace(names=(), libraries=())._asdict().items()
+        stated = {name: value for name, value in facts if value != self._field_defaults.get(name, ...)}
+        data = {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
+        data |= {"schema": self.schema, "images": [image.to_json() for image in self.images]}
+        data |= {name: value for name, value in first.to_json().items() if value}
+        del data["units"]
         if self.is_linked:
             data["units"] = [unit.to_json() for unit in others]
             data["libraries"] = [{"name": name, "sha256": digest} for name, digest in self.libraries]
-        return data | ({} if self.editable is None else {"editable": self.editable})
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModuleIndex:
@@ -317,23 +298,12 @@ class ModuleIndex(NamedTuple):
             message = f"index schema {data['schema']} is not {INDEX_SCHEMA}: written by another hatch-cuda-kernels"
             raise ValueError(message)
         check_shape(data, INDEX)
-        plain = ((name, data[name]) for name in _AS_THEY_ARE)
+        plain = ((name, data[name]) for name in cls._fields if name in data)
         fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in plain}
-        return cls(
-            **fields,
-            module=data["module"],
-            units=tuple(map(UnitRecord.from_json, [data, *data.get("units", ())])),
-            images=tuple(ImageRecord.from_json(image) for image in data["images"]),
-            launch=tuple(data.get("launch", ())),
-            front_end=data.get("front_end", "per-arch"),
-            standard=data.get("standard", ""),
-            libraries=tuple((found["name"], found["sha256"]) for found in data.get("libraries", ())),
-            family=data.get("family", ""),
-            axes=data.get("axes", {}),
-            packages=tuple(data.get("packages", ())),
-            editable=data.get("editable"),
-            schema=data["schema"],
-        )
+        fields["units"] = tuple(map(UnitRecord.from_json, [data, *data.get("units", ())]))
+        fields["images"] = tuple(map(ImageRecord.from_json, data["images"]))
+        fields["libraries"] = tuple((found["name"], found["sha256"]) for found in data.get("libraries", ()))
+        return cls(**fields | {"names": ()})
 
 
 class Stored(NamedTuple):
@@ -347,10 +317,6 @@ class Stored(NamedTuple):
     """Bytes of that block as it is packed; 0 where ``file`` is the image as it is."""
     skip: int = 0
     """Offset of the image in the unpacked block, in bytes."""
-
-
-#: Likewise, of an image's record.
-_OF_IMAGES: Final = ("file", "kind", "sha256", "bytes", "registers", "spills")
 
 
 class ImageRecord(NamedTuple):
@@ -400,7 +366,7 @@ class ImageRecord(NamedTuple):
     def from_json(cls, data: dict[str, Any]) -> ImageRecord:
         """Read what ``to_json`` wrote and an index's shape holds. Raises ValueError for an unknown architecture."""
         return cls(
-            **{name: data[name] for name in _OF_IMAGES},
+            **{name: data[name] for name in ("file", "kind", "sha256", "bytes", "registers", "spills")},
             arch=SmArch.parse(data["arch"]),
             ptx_isa=parse_version(data["ptx_isa"]),
             lacks=tuple(data.get("lacks", ())),
