@@ -291,23 +291,20 @@ class DiskCache:
     def _read(self, folder: EntryFolder, key: str, *, use: bool = True) -> Entry | None:
         try:
             return folder.read(key, use=use)
-        except BadEntryError as error:
-            self._set_aside(folder, key, error)
         except OSError as error:  # such as too many open files: the entry itself may be good
             self._tell_error(folder, error, f"cannot read from the kernel cache {folder.path} ({error})")
+        except BadEntryError as error:
+            from hatch_cuda_kernels.cache.publishing import quarantine  # a hit needs none of it
+
+            done = "not used"
+            with contextlib.suppress(OSError):  # it cannot be moved
+                if not folder.read_only:
+                    if not quarantine(folder, key):
+                        return None
+                    done = "was set aside"
+                    self._sweep(folder)
+            self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and {done} ({key}: {error})")
         return None
-
-    def _set_aside(self, folder: EntryFolder, key: str, error: BadEntryError) -> None:
-        from hatch_cuda_kernels.cache.publishing import quarantine  # a hit needs none of it
-
-        done = "not used"
-        with contextlib.suppress(OSError):  # it cannot be moved
-            if not folder.read_only:
-                if not quarantine(folder, key):
-                    return
-                done = "was set aside"
-                self._sweep(folder)
-        self._tell("damage", f"an entry of the kernel cache {folder.path} is damaged and {done} ({key}: {error})")
 
     def _write(self, own: EntryFolder, listed: Sequence[tuple[str, dict[str, bytes]]]) -> bool:
         from hatch_cuda_kernels.cache.publishing import count_entry, publish_all  # a hit needs none of it

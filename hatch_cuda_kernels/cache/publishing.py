@@ -66,14 +66,6 @@ _ERROR: Final = {
 _MOST_ERROR_TEXT: Final = 64 << 20
 
 
-def taken(folder: Folder, name: str, stack: contextlib.ExitStack) -> bool:
-    """Return whether a lock was free and is now held until the stack is closed; does not wait.
-
-    Raises OSError, NotImplementedError or RuntimeError if the folder or its file system cannot lock (some NFS).
-    """
-    return _lock_file(folder, name, stack).take()
-
-
 @contextlib.contextmanager
 def held(folder: Folder, name: str, timeout: float, until: Callable[[], bool] = bool) -> Iterator[bool]:
     """Hold a lock during the body and yield True, or yield False and go on without it. Raises nothing itself.
@@ -110,7 +102,11 @@ def _wait(lock: _Flock | _FileLock, timeout: float, until: Callable[[], bool]) -
 
 
 def _lock_file(folder: Folder, name: str, stack: contextlib.ExitStack) -> _Flock | _FileLock:
-    """Open a lock until the stack is closed."""
+    """Open a lock until the stack is closed.
+
+    This and its ``take`` raise OSError, NotImplementedError or RuntimeError if the folder or its file system cannot
+    lock (some NFS).
+    """
     lock = _FileLock(folder, name) if fcntl is None else _Flock(folder, name)
     stack.callback(lock.release)
     return lock
@@ -233,7 +229,7 @@ class Once:
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, NotImplementedError, RuntimeError), self._open(make=True) as locks:
                 names = sorted({*map(_lock_name, keys)})  # in one order, or two could keep each other from all of them
-                if not all(taken(locks, name, stack) for name in names):
+                if not all(_lock_file(locks, name, stack).take() for name in names):
                     return None
             return stack.pop_all()
 
@@ -249,7 +245,14 @@ class Once:
         now = self.failure(key)
         if now.here is not None and now.here is not before.here:
             return copy.copy(now.here)  # each thread raises its own
-        return _read_error(now.left) if now.left != before.left else None
+        if now.left == before.left:
+            return None
+        try:
+            found = json.loads(now.left)
+            check_shape(found, _ERROR)
+        except (ValueError, RecursionError):  # this version writes nothing else
+            return None
+        return CompileError(**{name: found[name] for name in _ERROR})
 
     def failed(self, key: str, error: CompileError) -> None:
         """Leave the error for those who are waiting for the same key; raises nothing."""
@@ -279,16 +282,6 @@ class Once:
 
 def _lock_name(key: str, turn: int = 0) -> str:
     return f"{key[:_STRIPE_DIGITS]}.{turn}.lock" if turn else f"{key[:_STRIPE_DIGITS]}.lock"
-
-
-def _read_error(data: bytes) -> CompileError | None:
-    """Return the error that a file describes; None for anything else than this version writes."""
-    try:
-        found = json.loads(data)
-        check_shape(found, _ERROR)
-    except (ValueError, RecursionError):
-        return None
-    return CompileError(**{name: found[name] for name in _ERROR})
 
 
 #: Temporaries older than this were left by a process that was killed; younger ones may be in use.

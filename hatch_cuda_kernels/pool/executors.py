@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
@@ -156,29 +156,23 @@ def needed_tools(jobs: Sequence[Job]) -> Tools:
 
 def check_tools(workers: dict[str, Tools | Exception], needed: Tools) -> None:
     """Raise WorkerMismatchError if a worker lacks a tool: it names the workers, what they have and what to install."""
-    problems = [line for who, found in workers.items() for line in _differences(who, found, needed)]
+    problems, versions = list[str](), list[str]()
+    for who, found in workers.items():
+        if isinstance(found, Exception):
+            problems.append(f"{who} cannot compile for this build: {type(found).__name__}: {found}")
+            continue
+        versions += found.values()
+        problems += [
+            f"{who} has {name} {found.get(name) or '(none)'}, this build needs {version}"
+            for name, version in needed.items()
+            if found.get(name) != version
+        ]
     if problems:
-        found = [version for tools in workers.values() if isinstance(tools, dict) for version in tools.values()]
-        raise WorkerMismatchError("\n".join(problems), _fix(needed, found))
-
-
-def _differences(who: str, found: Tools | Exception, needed: Tools) -> list[str]:
-    if isinstance(found, Exception):
-        return [f"{who} cannot compile for this build: {type(found).__name__}: {found}"]
-    return [
-        f"{who} has {name} {found.get(name) or '(none)'}, this build needs {version}"
-        for name, version in needed.items()
-        if found.get(name) != version
-    ]
-
-
-def _fix(needed: Tools, found: Iterable[str]) -> str:
-    """Return how to install the build's versions, as far as they are from wheels, in place of those that were found."""
-    nvrtc = needed["NVRTC"]
-    package = own(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
-    tools = toolchain_requirements(nvrtc, *(needed.get(name, "") for name in ("nvJitLink", "toolkit headers", "ptxas")))
-    command = pip_install(package, *tools, options=reinstall_option(found), here=False)
-    return f"in the environment of each of these workers, {command}"
+        nvrtc, *others = (needed.get(name, "") for name in ("NVRTC", "nvJitLink", "toolkit headers", "ptxas"))
+        package = own(build_extra(int(nvrtc.partition(".")[0])), needed[_PACKAGE])
+        tools = toolchain_requirements(nvrtc, *others)
+        command = pip_install(package, *tools, options=reinstall_option(versions), here=False)
+        raise WorkerMismatchError("\n".join(problems), f"in the environment of each of these workers, {command}")
 
 
 #: Also the extra ``dask``; an isolated build whose environment asks for Dask gets it through the hook.
@@ -422,17 +416,14 @@ def free_bytes(root: Path = Path("/")) -> int:
 
     ``root`` is where ``proc`` and ``sys`` are. Linux: proc(5), "Control Group v2" and "Memory Resource Controller".
     """
-    available = 1024 * _fields(root / "proc/meminfo").get("MemAvailable:", _UNKNOWN)
-    return max(0, min(available, *_rooms(root), _UNKNOWN))
-
-
-def _rooms(root: Path) -> Iterator[int]:
+    rooms = [1024 * _fields(root / "proc/meminfo").get("MemAvailable:", _UNKNOWN), _UNKNOWN]
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
-            yield from _group_rooms(root / "sys/fs/cgroup/memory", path, _V1)
+            rooms += _group_rooms(root / "sys/fs/cgroup/memory", path, _V1)
         elif not controllers:
-            yield from _group_rooms(root / "sys/fs/cgroup", path, _V2)
+            rooms += _group_rooms(root / "sys/fs/cgroup", path, _V2)
+    return max(0, min(rooms))
 
 
 def _group_rooms(mount: Path, path: str, files: tuple[str, str, str]) -> Iterator[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.plan import PlannedModule, job_images
@@ -53,15 +52,17 @@ def image_keys(planned: PlannedModule, toolchain: Toolchain) -> dict[ImageId, st
 
 
 def find_missing(plan: Sequence[PlannedModule], fresh: Mapping[ImageId, Entry]) -> list[Missing]:
-    """Return the modules of which something is not fresh, each with the jobs that give it."""
-    return [(planned, jobs) for planned in plan if (jobs := _missing_jobs(planned, fresh.keys()))]
+    """Return the modules of which something is not fresh, each with the jobs that give it.
 
-
-def _missing_jobs(planned: PlannedModule, fresh: AbstractSet[ImageId]) -> list[Job]:
-    """Return the jobs that give what is not fresh; a shared front-end run also if its image is needed."""
-    finishing = [job for job in planned.finishing if not fresh >= {*job_images(job)}]
-    wanted = {*planned.images, *(input_image(front) for job in finishing for front in job.fronts)}
-    return [*(job for job in planned.jobs if not fresh >= wanted.intersection(job_images(job))), *finishing]
+    A shared front-end run is among these also if only its image is needed.
+    """
+    missing: list[Missing] = []
+    for planned in plan:
+        finishing = [job for job in planned.finishing if not fresh.keys() >= {*job_images(job)}]
+        wanted = {*planned.images, *(input_image(front) for job in finishing for front in job.fronts)}
+        compiles = [job for job in planned.jobs if not fresh.keys() >= wanted.intersection(job_images(job))]
+        missing += [(planned, [*compiles, *finishing])] if compiles or finishing else []
+    return missing
 
 
 def input_image(front: CompileJob) -> ImageId:

@@ -346,7 +346,12 @@ def _run(jobs: Sequence[Job], executor: Executor, how: How, preambles: Mapping[i
 
     def submit(job: Job) -> None:
         begin = None if how.turns is None else partial(how.turns.begin, job)
-        future = _submit(executor, Task(how.needed or {}, job, preambles.get(id(job)), begin))
+        future: Future[Answer]
+        try:
+            future = executor.submit(compile_task, Task(how.needed or {}, job, preambles.get(id(job)), begin))
+        except RuntimeError as error:  # an executor that broke, or was shut down, meanwhile
+            future = Future()
+            future.set_exception(BrokenExecutor(str(error)))
         waiting[future] = job
         future.add_done_callback(done.put)
 
@@ -370,15 +375,6 @@ def _run(jobs: Sequence[Job], executor: Executor, how: How, preambles: Mapping[i
     finally:
         for future in waiting:
             future.cancel()
-
-
-def _submit(executor: Executor, task: Task) -> Future[Answer]:
-    try:
-        return executor.submit(compile_task, task)
-    except RuntimeError as error:  # an executor that broke, or was shut down, meanwhile
-        future: Future[Answer] = Future()
-        future.set_exception(BrokenExecutor(str(error)))
-        return future
 
 
 def _next(done: SimpleQueue[Future[Answer]], seconds: float | None) -> Future[Answer] | None:
@@ -480,7 +476,11 @@ class Turns:
         if entries.keys() == keys.keys():
             self._found[id(job)] = entries
             return self._compiled(job, entries)
-        self._raise_failure(job)
+        waited = self._waits.get(id(job))
+        for key, before in waited.before.items() if waited else ():
+            error = self._once.error_since(before, key)
+            if error is not None and (error.module, error.arch) == (job.module, str(job.arch)):
+                raise error
         return None
 
     def found(self, job: Job) -> dict[ImageId, Entry] | None:
@@ -517,13 +517,6 @@ class Turns:
             log=first.log,
             seconds=first.seconds,
         )
-
-    def _raise_failure(self, job: Job) -> None:
-        wait = self._waits.get(id(job))
-        for key, before in wait.before.items() if wait else ():
-            error = self._once.error_since(before, key)
-            if error is not None and (error.module, error.arch) == (job.module, str(job.arch)):
-                raise error
 
 
 _worker: Final[ContextVar[_Worker | None]] = ContextVar("_worker", default=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,8 +96,9 @@ class ModuleFamily(NamedTuple):
         """Return the name expressions of a combination, each once."""
         found: dict[str, None] = {}
         for text in self.names:
-            rest = {name: self.matrix[name] for name in placeholders(text) if name in self.matrix}
-            found |= dict.fromkeys(fill_known(text, {**axes, **values}) for values in _each(rest))
+            rest = [name for name in placeholders(text) if name in self.matrix]
+            for values in itertools.product(*(self.matrix[name] for name in rest)):
+                found[fill_known(text, {**axes, **dict(zip(rest, values, strict=True))})] = None
         return (*found,)
 
     def index_with(self, base: ModuleIndex, axes: Mapping[str, str]) -> ModuleIndex:
@@ -124,7 +125,3 @@ class ModuleFamily(NamedTuple):
             launch=launch,
             axes=dict(axes),
         )
-
-
-def _each(matrix: Mapping[str, tuple[str, ...]]) -> Iterator[dict[str, str]]:
-    return (dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values()))

@@ -170,8 +170,9 @@ class CupyKernel:
             launch = None
         launch = launch or self._make(grid, block, shared_mem, address)
         readers = self._readers
-        if len(args) > len(readers):
-            args = self._without_surplus(args)
+        if len(args) > (most := len(readers)):
+            warned = f"{self.name} takes {most} arguments, got {len(args)}; the last ones are not passed, as with CuPy"
+            warn_user(warned)
         launch(*[read(arg) for read, arg in zip(readers, args, strict=False)])
 
     @property
@@ -207,11 +208,6 @@ class CupyKernel:
             raise LaunchError(f"{self.name}: a cooperative grid of {grid} blocks: at most {most} run at a time")
         warn_user(f"{self.name}: at most {most} blocks of a cooperative grid run at a time, and not {grid[0]}")
         return most, 1, 1
-
-    def _without_surplus(self, args: Sequence[Any]) -> Sequence[Any]:
-        most = len(self._readers)
-        warn_user(f"{self.name} takes {most} arguments, got {len(args)}; the last ones are not passed, as with CuPy")
-        return args[:most]
 
 
 def _sizes(sizes: Any) -> tuple[int, ...]:
@@ -276,17 +272,13 @@ class _Taken:
         """Return the bytes of what is passed by value: a scalar or record of numpy, a complex number, a CuPy array."""
         arg = self._one_of(arg)
         if isinstance(arg, self._array):
-            return self._array_bytes(arg, packing.size)
+            if packing.size != _ARRAY_HEAD + _ARRAY_AXIS * arg.ndim:
+                return arg
+            words = (arg.data.ptr, arg.size, *arg.shape, *arg.strides)
+            return b"".join((word % (1 << _WORD)).to_bytes(8, "little") for word in words)
         if isinstance(arg, complex | self._numpy.complexfloating) and packing.size in _COMPLEX:
             return _COMPLEX[packing.size].pack(arg.real, arg.imag)
         is_scalar = isinstance(arg, self._numpy.generic) and arg.dtype.itemsize == packing.size
         if is_scalar and not (packing.special and arg.dtype.kind == "f"):
             return arg.tobytes()
         return arg
-
-    def _array_bytes(self, array: Any, size: int) -> Any:
-        """Return an array as CuPy passes one by value, if it has as many dimensions as that takes."""
-        if size != _ARRAY_HEAD + _ARRAY_AXIS * array.ndim:
-            return array
-        words = (array.data.ptr, array.size, *array.shape, *array.strides)
-        return b"".join((word % (1 << _WORD)).to_bytes(8, "little") for word in words)

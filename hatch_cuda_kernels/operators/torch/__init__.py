@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 import torch
@@ -56,20 +56,14 @@ def bypass_dispatcher(operator: Any, run: Callable[..., Any], fake: Callable[...
     name = f"torch.ops.{operator}"
 
     def traced(*args: Any) -> Any:
-        compiler = sys.modules.get(_TABLE)
-        if compiler is not None:
-            _enter(name, compiler)
+        compiler: Any = sys.modules.get(_TABLE)
+        table = getattr(compiler, "CUSTOM_EXTERN_KERNEL_CODEGEN", {name: None})
+        node = getattr(sys.modules.get("torch._inductor.ir"), "FallbackKernel", None)
+        if name not in table and all(hasattr(node, method) for method in _OF_NODES):
+            table[name] = compiler.CustomCodegen(python=_write_call)
         return fake(*args)
 
     return traced
-
-
-def _enter(name: str, compiler: Any) -> None:
-    """Enter an operator in the table, once, if there is one and all that is needed."""
-    table = getattr(compiler, "CUSTOM_EXTERN_KERNEL_CODEGEN", {name: None})
-    node = getattr(sys.modules.get("torch._inductor.ir"), "FallbackKernel", None)
-    if name not in table and all(hasattr(node, method) for method in _OF_NODES):
-        table[name] = compiler.CustomCodegen(python=_write_call)
 
 
 def _write_call(node: Any, write_line: Callable[[str], None]) -> None:
@@ -133,10 +127,8 @@ def check_names(option: str, given: Iterable[str], operators: Collection[str], l
     """Raise InputError for a name that no operator has."""
     for name in given:
         if name not in operators:
-            reasons = (
-                why for kernel, why in left_out.items() if name in {operator_name(kernel), base_operator(kernel)}
-            )
-            reason = "".join(f": {why}" for why in islice(reasons, 1))
+            names = ((why, {operator_name(kernel), base_operator(kernel)}) for kernel, why in left_out.items())
+            reason = next((f": {why}" for why, its_names in names if name in its_names), "")
             hint = "" if reason else suggest(name, operators)
             known = ", ".join(operators) or "none: state launch: for kernels in the manifest"
             raise InputError(f"{option}: no operator is called {name!r}{reason}{hint}; there are {known}")
@@ -194,10 +186,8 @@ def make_operators(
     operators = TorchOperators(namespace, left_out)
     operators.update((launch.name, add(launch, None, launch.identity)) for launch in launches)
     for launch in launches:
-        like, backward = (
-            functional_of(options.get("functional", {}), launch),
-            options.get("backward", {}).get(launch.name),
-        )
+        like = functional_of(options.get("functional", {}), launch)
+        backward = options.get("backward", {}).get(launch.name)
         if like:
             function = Functional(launch, like)
             identity = function.identity, backward
