@@ -155,7 +155,12 @@ def obtain(request: Request, take: Callable[[Image], _T]) -> _T:
     candidate's reason.
     """
     files, images = trace_files(), list[Image]()
-    attempts = list(climb(request, _noting(take, images) if files else take))
+
+    def take_and_note(image: Image) -> _T:
+        images.append(image)
+        return take(image)
+
+    attempts = list(climb(request, take_and_note if files else take))
     if files:
         from hatch_cuda_kernels.runtime.ladder.trace import record_answer  # few programs are traced
 
@@ -168,14 +173,6 @@ def obtain(request: Request, take: Callable[[Image], _T]) -> _T:
         raise failures[0]
     considered, device = [attempt.candidate for attempt in attempts], SmArch.of_device(request.capability)
     raise NoImageError(request.kernel.name, str(device), considered, suggest_fixes(request, considered))
-
-
-def _noting(take: Callable[[Image], _T], images: list[Image]) -> Callable[[Image], _T]:
-    def take_and_note(image: Image) -> _T:
-        images.append(image)
-        return take(image)
-
-    return take_and_note
 
 
 def climb(request: Request, take: Callable[[Image], _T]) -> Iterator[Attempt[_T]]:

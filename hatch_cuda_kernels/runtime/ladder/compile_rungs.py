@@ -74,24 +74,24 @@ def _progress(text: str) -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    thread = threading.Thread(target=_count, args=(text, done), daemon=True)
+
+    def count() -> None:
+        start = time.monotonic()
+        if done.wait(_NOTICEABLE):
+            return
+        while not done.wait(0.2):
+            sys.stderr.write(f"\r{text} ... {time.monotonic() - start:.0f} s")
+            sys.stderr.flush()
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+    thread = threading.Thread(target=count, daemon=True)
     thread.start()
     try:
         yield
     finally:
         done.set()
         thread.join()
-
-
-def _count(text: str, done: threading.Event) -> None:
-    start = time.monotonic()
-    if done.wait(_NOTICEABLE):
-        return
-    while not done.wait(0.2):
-        sys.stderr.write(f"\r{text} ... {time.monotonic() - start:.0f} s")
-        sys.stderr.flush()
-    sys.stderr.write("\r\x1b[K")
-    sys.stderr.flush()
 
 
 def jit_candidates(request: Request) -> Iterator[Candidate]:
@@ -270,13 +270,7 @@ class _Finish(NamedTuple):
 
 
 def finished_candidates(request: Request) -> Iterator[Candidate]:
-    """Yield the CUBIN that exists, or that would be made, for each prebuilt PTX or LTO-IR that suits the device."""
-    for record, arch in _inputs(request):
-        yield from _Finish(request, record, arch).candidates()
-
-
-def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
-    """Yield each image that can be finished, LTO-IR first, and the architecture of the result."""
+    """Yield the CUBIN that exists, or that would be made, for each prebuilt LTO-IR or PTX that suits the device."""
     if not request.listed or request.source.stale:
         return
     records = [record for record in request.module.images if record.kind != "cubin"]
@@ -284,7 +278,7 @@ def _inputs(request: Request) -> Iterator[tuple[ImageRecord, SmArch]]:
         if record.arch.refusal(request.capability) is None and request.kernel.lowered not in record.lacks:
             # A suffix freezes the code to its device or family, so the result keeps it.
             exact = record.arch.capability == request.capability
-            yield record, record.arch.real if exact else request.arch.plain
+            yield from _Finish(request, record, record.arch.real if exact else request.arch.plain).candidates()
 
 
 def _tools(record: ImageRecord) -> Iterator[_Tool]:

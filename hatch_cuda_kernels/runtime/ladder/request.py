@@ -209,7 +209,13 @@ def make_request(
         _, capability, of_device = current_device()
         driver = driver or of_device
     else:
-        capability = _capability(arch)
+        try:
+            device = SmArch.parse(arch) if isinstance(arch, str) else arch
+        except ValueError as error:
+            raise InputError(f"{error}; write a device as sm_90") from error
+        if device.virtual:
+            raise InputError(f"{device} is not a device; write {device.real}")
+        capability = device.capability
     return Request(
         reader=reader,
         kernel=kernel,
@@ -282,17 +288,6 @@ def _lines(reader: StoreReader, key: str, module: str | None) -> list[KernelLine
     return reader.find(key, module) or (reader.find(key) if module is not None else [])
 
 
-def _capability(arch: str | SmArch) -> ComputeCapability:
-    """Return the compute capability of the device that ``sm_90`` stands for. Raises InputError for anything else."""
-    try:
-        parsed = SmArch.parse(arch) if isinstance(arch, str) else arch
-    except ValueError as error:
-        raise InputError(f"{error}; write a device as sm_90") from error
-    if parsed.virtual:
-        raise InputError(f"{parsed} is not a device; write {parsed.real}")
-    return parsed.capability
-
-
 def _one(
     reader: StoreReader, lines: list[KernelLine], name: str, module: str | None, *, what: str = "kernel"
 ) -> KernelLine:
@@ -304,15 +299,11 @@ def _one(
         modules = ", ".join([line.module for line in lines[:_MOST_LISTED]] + ([f"{more} more"] if more > 0 else []))
         hint = f"pass module= with a module that has it: {modules}"
         raise KernelNotFoundError(name, reader.label, hint=hint, what=what)
-    raise KernelNotFoundError(name, reader.label, *_suggestions(reader, name, what), what=what)
-
-
-def _suggestions(reader: StoreReader, name: str, what: str) -> tuple[list[str], str]:
-    """Return similar names, and a hint if the list of kernels may be out of date."""
     from difflib import get_close_matches  # only for the message
 
     everything = [line for line in reader.lines() if line.is_variable == (what == "variable")]
     alike = {line.name: line.name for line in everything} | {base_name(line.key): line.name for line in everything}
     near = list(dict.fromkeys(alike[match] for match in get_close_matches(name, alike)))
     editable = everything and reader.module(everything[0].module).editable is not None
-    return near, "an editable install lists the kernels of its last build" if editable else ""
+    hint = "an editable install lists the kernels of its last build" if editable else ""
+    raise KernelNotFoundError(name, reader.label, near, hint, what=what)

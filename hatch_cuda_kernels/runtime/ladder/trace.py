@@ -113,8 +113,16 @@ def _facts(request: Request) -> dict[str, Any]:
 def _owner(folder: str, label: str) -> tuple[str, str]:
     """Return the import name of the package that a store is in, and its version; each empty if that is not known."""
     if folder not in _owners:
-        name = import_name(folder, label)
-        _owners[folder] = name, _version(name) if name else ""
+        from importlib import metadata  # few programs are traced
+
+        name, version = import_name(folder, label), ""
+        top = name.partition(".")[0]
+        try:
+            version = metadata.version(top) if name else ""
+        except metadata.PackageNotFoundError:
+            owners = metadata.packages_distributions().get(top, ())
+            version = metadata.version(owners[0]) if owners else ""
+        _owners[folder] = name, version
     return _owners[folder]
 
 
@@ -134,17 +142,6 @@ def import_name(folder: str, label: str) -> str:
         package, last = os.path.split(package)
         names.insert(0, last)
     return ".".join(names)
-
-
-def _version(package: str) -> str:
-    from importlib import metadata  # few programs are traced
-
-    top = package.partition(".")[0]
-    try:
-        return metadata.version(top)
-    except metadata.PackageNotFoundError:
-        owners = metadata.packages_distributions().get(top, ())
-        return metadata.version(owners[0]) if owners else ""
 
 
 def _is_of_site(path: Path | None) -> bool:
