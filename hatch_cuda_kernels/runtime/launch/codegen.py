@@ -173,7 +173,9 @@ def bind_in_c(signature: Signature, *, takes_sizes: bool) -> Callable[..., Calla
     """Return what makes launch functions in C, or None without the accelerator or beyond its limits."""
     found = find_accelerator()
     packings, size = signature.packings, signature.layout.size
-    if found is None or not _is_within(found.module, packings, size):
+    if found is None or size > found.module.MOST_BYTES or len(packings) > found.module.MOST_PARAMETERS:
+        return None
+    if any(packing.code == "e" for packing in packings):  # only kernels without types have halves, which it lacks
         return None
     parameters = tuple(map(_describe, packings, signature.places, signature.readers))
     compiled = found.module.Signature(found.context_id, found.launch, size, bool(signature.offsets), join, parameters)
@@ -216,29 +218,15 @@ def _refuse(refuse: Callable[..., None], *given: Any) -> None:
     refuse(*sizes, cuda().CUresult(status), stream)
 
 
-def _is_within(module: Any, packings: tuple[Packing, ...], size: int) -> bool:
-    """Return whether the accelerator packs such parameters. Only kernels without types have halves, which it lacks."""
-    return (
-        size <= module.MOST_BYTES
-        and len(packings) <= module.MOST_PARAMETERS
-        and not any(packing.code == "e" for packing in packings)
-    )
-
-
 def _describe(packing: Packing, offset: int, reader: Callable[..., Any]) -> tuple[Any, ...]:
     """Return a parameter as the accelerator takes it (signature.c)."""
-    kind, least, most = _kind(packing)
+    kind, least, most, bits = packing.code, 0, 0, 8 * packing.size
+    if packing.may_be_pointer:
+        kind, most = "p", (1 << bits) - 1
+    elif packing.is_struct:
+        kind = "s"
+    elif not (packing.is_float or packing.code == "?"):
+        kind, most = "i", (1 << (bits - bool(packing.is_signed))) - 1
+        least = 0 if packing.is_signed is False else -(1 << (bits - 1))
     dtypes = tuple(DLPACK[word] for word in packing.element.dtypes)
     return kind, offset, packing.size, least, most, dtypes, reader
-
-
-def _kind(packing: Packing) -> tuple[str, int, int]:
-    bits = 8 * packing.size
-    if packing.may_be_pointer:
-        return "p", 0, (1 << bits) - 1
-    if packing.is_struct:
-        return "s", 0, 0
-    if packing.is_float or packing.code == "?":
-        return packing.code, 0, 0
-    least = 0 if packing.is_signed is False else -(1 << (bits - 1))
-    return "i", least, (1 << (bits - bool(packing.is_signed))) - 1

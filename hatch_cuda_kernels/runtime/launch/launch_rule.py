@@ -49,9 +49,16 @@ def rule_function(
     names = [f"a{index}" for index in range(len(rule.names))]
     *sizes, shared = rule_texts(kernel, rule, names)
     sizes += [shared] if rule.attributes or shared != "0" else []
+    listed = "".join(f"{name}, " for name in names)
+    source = _TEMPLATE.format(
+        parameters=listed.replace(",", "=missing,") + "/, " * bool(names),
+        names=listed,
+        incomplete=f" or {names[-1]} is missing" if names else "",
+        sizes=", ".join(sizes),
+    )
     attributes = {name: tuple(value) if isinstance(value, list) else value for name, value in rule.attributes.items()}
     scope: dict[str, Any] = {}
-    exec(_source(names, sizes), scope)  # noqa: S102 - of positions and checked expressions only
+    exec(source, scope)  # noqa: S102 - of positions and checked expressions only
 
     def otherwise(args: Sequence[Any], named: Mapping[str, Any]) -> None:
         function(*_arrange(kernel, rule.names, args, named))
@@ -76,16 +83,6 @@ def rule_texts(kernel: str, rule: LaunchRule, spelled: Sequence[str]) -> tuple[s
         return rule.python_texts(spelled, rule.values(kernel) or {})
     except ValueError as error:
         raise LaunchError(f"{kernel} has an unusable launch rule ({error}); reinstall its package") from error
-
-
-def _source(names: Sequence[str], sizes: Sequence[str]) -> str:
-    listed = "".join(f"{name}, " for name in names)
-    return _TEMPLATE.format(
-        parameters=listed.replace(",", "=missing,") + "/, " * bool(names),
-        names=listed,
-        incomplete=f" or {names[-1]} is missing" if names else "",
-        sizes=", ".join(sizes),
-    )
 
 
 def rule_refusal(kernel: str, rule: LaunchRule, error: Exception) -> LaunchError:

@@ -73,7 +73,14 @@ class Libraries:
                 # The bindings would make it of the kernel at each launch; and a kernel goes to any context of a stream.
                 return library, kernel, call("cuKernelGetFunction", kernel)
             except DriverError as error:
-                raise self._refuse(error, image, lowered, capability) from error
+                if error.code not in _NEXT_IMAGE | _NEXT_RUNG:
+                    raise
+                reason = f"refused by the driver: {error.name} ({error.code})"
+                if error.code == _NOT_IN_IMAGE:
+                    reason = f"the kernel is not in this image ({lowered})"
+                else:
+                    remember(self._refused, (capability, image.sha256), reason)
+                raise ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG) from error
 
     def _library(self, image: Image, scope: str) -> LoadedLibrary:
         library = self._libraries.get((scope, image.sha256))
@@ -84,16 +91,6 @@ class Libraries:
             self._libraries[scope, image.sha256] = library
             finalize(library, self._unused.append, library.handle).atexit = False
         return library
-
-    def _refuse(self, error: DriverError, image: Image, lowered: str, capability: tuple[int, int]) -> Exception:
-        if error.code not in _NEXT_IMAGE | _NEXT_RUNG:
-            return error
-        reason = f"refused by the driver: {error.name} ({error.code})"
-        if error.code == _NOT_IN_IMAGE:
-            reason = f"the kernel is not in this image ({lowered})"
-        else:
-            remember(self._refused, (capability, image.sha256), reason)
-        return ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG)
 
 
 #: The libraries of this process.

@@ -71,8 +71,12 @@ class Shape(NamedTuple):
         if not 0 <= size <= _MOST:
             raise LaunchError(f"{kernel}: shared memory must be a number of bytes, got {shared_mem!r}")
         for name in ("priority", "carveout"):
-            if attributes.get(name) is not None:
-                attributes[name] = _number(kernel, name, attributes[name])
+            value = attributes.get(name)
+            if value is not None:
+                found = _integers((value,))
+                if not found:
+                    raise LaunchError(f"{kernel}: {name} must be an integer, got {value!r}")
+                [attributes[name]] = found
         cluster = attributes.pop("cluster", None)
         extent = None if cluster is None else _sizes(kernel, cluster, "cluster", 1)
         sizes = _sizes(kernel, grid, "grid", 0), _sizes(kernel, block, "block", 1)
@@ -137,13 +141,6 @@ def _integers(values: Iterable[Any]) -> tuple[int, ...]:
         return tuple(map(_integer, values))
     except ValueError:
         return ()
-
-
-def _number(kernel: str, name: str, value: Any) -> int:
-    found = _integers((value,))
-    if not found:
-        raise LaunchError(f"{kernel}: {name} must be an integer, got {value!r}")
-    return found[0]
 
 
 def _attribute(name: str, layout: str, *values: int) -> bytes:

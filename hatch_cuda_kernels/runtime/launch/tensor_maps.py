@@ -56,21 +56,16 @@ def view_of(array: Any) -> View:
     except Exception:  # noqa: BLE001 - JAX's arrays of bfloat16 do not have it, whatever their type says
         interface = None
     if interface is not None:
-        return _of_interface(interface)
+        if interface.get("mask") is not None:
+            raise UnusableError(MASKED)
+        shape, typestr = tuple(map(int, interface["shape"])), interface["typestr"]
+        size, stated = int(typestr[2:]), interface.get("strides")
+        strides = _bytes(shape, None, size) if stated is None else tuple(map(int, stated))
+        return View(shape, strides, word_of_typestr(typestr) or typestr, size)
     if hasattr(array, "__dlpack__"):
-        shape, strides, dtype, size = dlpack_layout(array)
-        return View(shape, _bytes(shape, strides, size), dtype or "unknown", size)
+        shape, steps, dtype, size = dlpack_layout(array)
+        return View(shape, _bytes(shape, steps, size), dtype or "unknown", size)
     raise UnusableError("neither a tensor, nor an array with __cuda_array_interface__ or DLPack")
-
-
-def _of_interface(interface: dict[str, Any]) -> View:
-    if interface.get("mask") is not None:
-        raise UnusableError(MASKED)
-    shape, typestr = tuple(map(int, interface["shape"])), interface["typestr"]
-    size = int(typestr[2:])
-    stated = interface.get("strides")
-    strides = _bytes(shape, None, size) if stated is None else tuple(map(int, stated))
-    return View(shape, strides, word_of_typestr(typestr) or typestr, size)
 
 
 def _bytes(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int) -> tuple[int, ...]:
