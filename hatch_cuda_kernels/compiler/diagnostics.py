@@ -105,7 +105,7 @@ def source_faults(
 
 def name_faults(log: str, names: Sequence[str], program: Program) -> dict[str, str]:
     """Return why NVRTC rejects name expressions, by expression, with the kernel that may have been meant."""
-    faults, declared = bad_names(parse_log(log), names), sorted(program.declared.names)
+    faults, declared = bad_names(parse_log(log), names), sorted(program.cut.declared.names)
     for name, reason in faults.items():
         wanted = base_name(name).rpartition("::")[2]
         near = [] if wanted in declared else difflib.get_close_matches(wanted, declared, n=1)

@@ -20,7 +20,7 @@ from hatch_cuda_kernels.cache import Entry
 from hatch_cuda_kernels.compiler.key import KEY_SCHEMA, cache_key, digest_of, expressions
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.execution_space import NOTHING_DECLARED, Declared, DeviceSource, SourceChange, SourceSet
+from hatch_cuda_kernels.execution_space import NOT_CUT, ClosureCut, Declared, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, lowered_variable
 from hatch_cuda_kernels.options import NvrtcOptions, asks_for_cut, canonical_options, override_options
@@ -65,16 +65,8 @@ class Program:
     """``path:line`` of includes and probes whose header a macro names; it may be one of the toolkit's too."""
     changes: tuple[SourceChange, ...] = ()
     """What was cut or changed, for messages."""
-    default_device: bool = False
-    """Whether NVRTC takes what has no mark for device code."""
-    cut_variables: tuple[str, ...] = ()
-    """Qualified names of variables that lost their values: no code may use them."""
-    loses_constants: bool = False
-    """Whether one of these is const."""
-    unread: str = ""
-    """Why the texts could not be read as C++: NVRTC has to refuse them."""
-    declared: Declared = NOTHING_DECLARED
-    """The kernels and variables that the texts declare."""
+    cut: ClosureCut = NOT_CUT
+    """What is known of the texts besides the edits, which they have by now."""
     sha256: str = field(init=False, compare=False, repr=False)
     """Digest of everything NVRTC is shown but the toolkit's headers, in hex."""
 
@@ -84,7 +76,7 @@ class Program:
             "source": _text_digest(self.source),
             "headers": sorted([name, _text_digest(text)] for name, text in self.headers),
             "pre_include": list(self.pre_include),
-            **({"default_device": True} if self.default_device else {}),
+            **({"default_device": True} if self.cut.default_device else {}),
         }
         object.__setattr__(self, "sha256", digest_of(seen))
 
@@ -100,11 +92,7 @@ class Program:
             outside=closure.outside,
             computed=closure.computed + closure.probes,
             changes=closure.changes,
-            default_device=closure.cut.default_device,
-            cut_variables=closure.cut.variables,
-            loses_constants=closure.cut.loses_constants,
-            unread=closure.cut.unread,
-            declared=closure.cut.declared,
+            cut=closure.cut._replace(edits=()),
         )
 
     @property
@@ -182,7 +170,7 @@ class CompileJob:
     @property
     def managed(self) -> dict[str, str]:
         """The lowered names of ``__managed__`` variables, as ``&name``: NVRTC takes no name expression of one."""
-        found = {name: self.program.declared.managed_variable(base_name(name)) for name in self.globals}
+        found = {name: self.program.cut.declared.managed_variable(base_name(name)) for name in self.globals}
         return {f"&{name}": lowered_variable(full) for name, full in found.items() if full}
 
     def image_arch(self, kind: Kind) -> SmArch:

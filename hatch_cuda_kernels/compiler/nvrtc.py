@@ -136,14 +136,14 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> Made:
             judged = judged_log(said, job.program, (name for name, _ in job.options.define))
             if not taken or judged != said:
                 raise _refused(job, _readable(judged, job), start.flags)
-            if job.program.unread:
-                raise CompileError(job.module, str(job.arch), _UNREAD, faults=(f"{job.program.unread}\n  {_KEEP}",))
+            if unread := job.program.cut.unread:
+                raise CompileError(job.module, str(job.arch), _UNREAD, faults=(f"{unread}\n  {_KEEP}",))
             log = shown_log(said, job.options.extra)
             lowered = {name: lowered_name(program, name) for name in expressions} | job.managed
             if not job.kinds:
                 return Made({}, (), lowered, (0, 0), log)
             images, ptx, log = _images(job, program, lowered, log)
-        if job.program.cut_variables and "ptx" in images:  # an object's are undefined symbols, which no link takes
+        if job.program.cut.variables and "ptx" in images:  # an object's are undefined symbols, which no link takes
 
             def relocatable() -> str:  # shows every variable that is not defined
                 with open_program(source, job.program.name, headers, job.expressions) as program:
@@ -165,9 +165,9 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> Made:
 
 def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> None:
     """Raise CompileError for code that uses a variable of the host, which NVRTC would take for a zeroed one."""
-    variables = job.program.cut_variables
+    variables = job.program.cut.variables
     used = {*used_variables(ptx, variables)}
-    if job.program.loses_constants and not used:
+    if job.program.cut.loses_constants and not used:
         used |= {*undefined_variables(relocatable(), variables)}
     if used:
         raise CompileError(
@@ -183,9 +183,9 @@ def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:
     only_ptx = job.finisher == "ptxas" or not (job.assembled or job.is_unit)
     flags = [f"-arch={job.arch.as_virtual if only_ptx else job.arch}", *telling_flags(nvrtc_flags(job.options))]
     flags += [] if job.kinds else ["--fdevice-syntax-only"]
-    if job.program.default_device and not job.options.default_device:
+    if job.program.cut.default_device and not job.options.default_device:
         flags.append("-default-device")
-    flags += ["--diag-suppress=20044"] if job.program.cut_variables else []  # each of them, used or not
+    flags += ["--diag-suppress=20044"] if job.program.cut.variables else []  # each of them, used or not
     flags += ["--device-int128"] if job.program.has_int128 else []  # twice is no error
     flags += ["-dc"] if "object" in job.kinds else []  # LTO-IR is such code by itself
     # Without a seed, the process id enters symbol names as soon as CUB is in (internal-linkage objects).
@@ -206,7 +206,7 @@ def _refused(job: CompileJob, log: str, flags: tuple[str, ...]) -> CompileError:
     )
     bad = {} if faults else name_faults(log, job.expressions, job.program)
     message = "NVRTC cannot resolve a name" if bad else "NVRTC refused the source"
-    unread = (f"{job.program.unread}\n  {_MEND}",) if job.program.unread else ()
+    unread = (f"{job.program.cut.unread}\n  {_MEND}",) if job.program.cut.unread else ()
     return CompileError(
         job.module,
         str(job.arch),
@@ -233,7 +233,7 @@ def _images(
     ptx = output(program, "PTX").rstrip(b"\0").decode()
     if "object" in job.kinds:
         return {"object": without_times(output(program, "CUBIN"))}, read_ptx(ptx), log
-    is_read = "ptx" in job.kinds or job.finisher == "ptxas" or job.program.cut_variables
+    is_read = "ptx" in job.kinds or job.finisher == "ptxas" or job.program.cut.variables
     if is_read and not job.options.debug:  # which describes every variable
         ptx = drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
@@ -270,7 +270,7 @@ class Questions(NamedTuple):
 
         A missing kernel is found as an enumerator: a using directive only counts where nothing else has the name.
         """
-        candidates = [name for name in job.program.declared.c_kernels if name not in job.names]
+        candidates = [name for name in job.program.cut.declared.c_kernels if name not in job.names]
         asked = {name: name for name in job.names} | {name: f"::{name}" for name in candidates}
         if not asked:
             return NO_QUESTIONS
@@ -303,7 +303,7 @@ def found_kernels(
     named = [(name, lowered[name]) for name in job.names]
     taken = {symbol for _, symbol in named}
     others = found_names(symbol for symbol in ptx.entries if symbol not in taken)
-    declared = job.program.declared
+    declared = job.program.cut.declared
     plain = {name.rpartition("::")[2]: types for name, types in answers.items()}
     kernels = []
     for name, symbol in (*named, *((name, symbol) for symbol, name in others.items())):

@@ -99,7 +99,7 @@ class ClosureCut(NamedTuple):
         )
 
 
-NOT_CUT: Final = ClosureCut()
+NOT_CUT: Final[ClosureCut] = ClosureCut()
 
 
 @dataclass(frozen=True, slots=True)
