@@ -410,6 +410,12 @@ class Notes:
             return _read_note(notes, self._file(subject))
         return {}
 
+    def read_current(self, subject: str) -> dict[str, Any]:
+        """Do the same for a note whose files still have their ``states``; return an empty one for any other."""
+        note = self.read(subject)
+        states = note.get("states")
+        return note if isinstance(states, dict) and unchanged(states) else {}
+
     @contextlib.contextmanager
     def turn(self, subject: str) -> Iterator[None]:
         """Run the body while no other process has a turn of this name, or once there is a note about the subject."""

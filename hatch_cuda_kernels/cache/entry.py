@@ -70,7 +70,6 @@ class Entry(NamedTuple):
     created: str
     """When it was compiled: UTC, ISO 8601."""
     seconds: float
-    """How long the compile took."""
     wanted: str = ""
     """The kernel that a process asked for and no package had prebuilt; empty for what a build compiled."""
     family: str = ""

@@ -142,7 +142,6 @@ class _Flock:
         self.close()
 
     def close(self) -> None:
-        """Close the file, once."""
         descriptor, self._descriptor = self._descriptor, -1
         with contextlib.suppress(OSError):
             os.close(descriptor)

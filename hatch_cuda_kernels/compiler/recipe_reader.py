@@ -69,7 +69,6 @@ class _RecipeReading(NamedTuple):
         return [self._unit(*one, levels) for one in known]
 
     def sources(self, units: Iterable[DeviceSource], levels: tuple[tuple[str, int, str], ...]) -> SourceSet:
-        """Return the sources with the libraries."""
         files = (name for name in self.recipe.libraries if name != DEVICE_RUNTIME)
         libraries = (DeviceLibrary(name, self.project.files.read(name)) for name in files)
         return SourceSet(tuple(units), tuple(libraries), levels)
@@ -240,7 +239,6 @@ def _levels(stated: Iterable[tuple[str, int, str]]) -> dict[Place, Level]:
 def _with_implied(
     closure: DeviceSource, passed: DevicePass | None, options: NvrtcOptions, outer: OuterHeaders
 ) -> DeviceSource:
-    """Return a closure that tells which headers it uses without an include."""
     from hatch_cuda_kernels.includes import implied_headers  # as above
 
     readings = () if passed is None else passed.readings

@@ -103,7 +103,6 @@ class OperatorKernel(NamedTuple):
     signature: Signature
     """The same parameters, as a launch checks and packs them."""
     sizes: Sizes
-    """How it is launched."""
     get_kernel: Callable[[], Kernel]
     """Loads it for the current context."""
     scope: str

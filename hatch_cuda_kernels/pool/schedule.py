@@ -91,12 +91,10 @@ class _Lead(NamedTuple):
     """Of all that the program reads."""
 
     def read_seconds(self, depth: int) -> float:
-        """Return how long NVRTC takes for the first headers."""
         characters = self.beginning.characters(self.headers[:depth]) if depth else 0
         return _BUILTIN_SECONDS + _SECONDS_PER_CHARACTER * characters
 
     def saved(self, depth: int) -> float:
-        """Return what a precompiled header of the first headers saves."""
         read = self.read_seconds(depth)
         return read - _SLOWER * max(0.0, self.seconds - read)
 
@@ -260,7 +258,6 @@ class How:
     """How jobs are compiled."""
 
     cost: Callable[[Job], float] = estimate_seconds
-    """Estimates the seconds that a job takes."""
     follow: Callable[[Job, Compiled], Iterable[Job]] = lambda *_: ()
     """Gives the jobs that can begin once one has given its result, and been handed out."""
     followers: int = 0
@@ -549,7 +546,6 @@ class _Worker:
             self._child.kill()
 
     def end(self) -> None:
-        """End the process."""
         child, self._child = self._child, None
         if child is not None:
             with child:

@@ -59,7 +59,6 @@ class Promises:
     max_spill_bytes: Mapping[str, int] = field(default_factory=dict)
     """By module: maximum bytes of spill stores and loads per thread of a kernel."""
     max_wheel_size: int | None = None
-    """Maximum size of the wheel file in bytes."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``promises.json`` without its schema; empty if nothing is promised."""

@@ -397,15 +397,13 @@ class _Combination:
 
     def _recall(self) -> SourceReading | None:
         """Return what an earlier process read; None where that is not remembered, or may be otherwise by now."""
-        from hatch_cuda_kernels.cache import Notes, unchanged  # off the prebuilt path
+        from hatch_cuda_kernels.cache import Notes  # off the prebuilt path
         from hatch_cuda_kernels.store.unlisted import SourceReading
 
         if self._index.is_linked:  # its key needs the sources themselves
             return None
-        note = Notes(_READINGS).read(self._subject)
+        note = Notes(_READINGS).read_current(self._subject)
         try:
-            if not note or not unchanged(note["states"]):
-                return None
             outside = None if note["outside"] is None else tuple(note["outside"])
             units = tuple(UnitRecord(source, digest, tuple(asked)) for source, digest, asked in note["units"])
             known = {"units": units, "files": dict(note["files"]), "outside": outside, "standard": note["standard"]}
@@ -538,14 +536,12 @@ def _other_packages(index: ModuleIndex) -> Iterator[tuple[str, str]]:
 
 def reads_as_built(index: ModuleIndex, read: Callable[[], tuple[str, ...]]) -> bool:
     """Return whether ``read``, which returns the digests of a module's units, returns the build's; remembered."""
-    from hatch_cuda_kernels.cache import Notes, file_state, unchanged  # off the prebuilt path
+    from hatch_cuda_kernels.cache import Notes, file_state  # off the prebuilt path
 
     asked = [[unit.source, unit.sha256, *unit.asked] for unit in index.units]
     subject = json.dumps([asked, index.files, index.standard, index.headers, index.options], sort_keys=True)
     notes = Notes(_NOTES)
-    note = notes.read(subject)
-    states = note.get("states")
-    if isinstance(states, dict) and states and unchanged(states):
+    if note := notes.read_current(subject):
         return note.get("same") is True
     from hatch_cuda_kernels.compiler import rule_files  # where the answer is remembered, none is needed
 

@@ -416,7 +416,6 @@ class Ptxas(NamedTuple):
     version: str
     """Such as ``13.0.88``, followed by ``+`` and a digest where the file is not as its wheel lists it."""
     packaged: bool
-    """Whether a wheel brought it."""
 
 
 def require_ptxas(nvrtc: str) -> Ptxas:

@@ -389,7 +389,6 @@ class PackageRecord(NamedTuple):
     license: str = ""
     """As the metadata states it."""
     is_spdx: bool = False
-    """Whether that is an SPDX expression."""
     license_files: tuple[str, ...] = ()
     altered: bool = False
     """Whether a header is not as the distribution lists it: it was changed, or the install is editable."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch, release_of, version_text
-from hatch_cuda_kernels.cache import Notes, file_state, unchanged
+from hatch_cuda_kernels.cache import Notes, file_state
 from hatch_cuda_kernels.compiler.toolchain.headers import PARTS, HeaderScan, find_parts, parts_of, scan_headers
 from hatch_cuda_kernels.compiler.toolchain.key_parts import keep_key_part, searched_environment
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
@@ -302,12 +302,10 @@ def current_toolchain() -> Toolchain:
     Raises ToolchainError if there is no NVRTC, or only one that is too old.
     """
     subject = _found_files()
-    noted = _recalled(subject)
-    if noted is not None:
+    if noted := _noted(_NOTES.read_current(subject)):
         return noted
     with _NOTES.turn(subject):  # of many processes that start at once, one hashes 100 MB
-        noted = _recalled(subject)
-        if noted is not None:
+        if noted := _noted(_NOTES.read_current(subject)):
             return noted
         toolchain = find_toolchain()
         # Without a wheel, the kernel lists the files of NVRTC that are mapped into this process.
@@ -315,12 +313,6 @@ def current_toolchain() -> Toolchain:
         states = {str(path): file_state(path) for path in [*map(Path, nvrtc), *_evidence(toolchain)]}
         _NOTES.write(subject, {**toolchain._asdict(), "states": states})
     return toolchain
-
-
-def _recalled(subject: str) -> Toolchain | None:
-    note = _NOTES.read(subject)
-    noted = _noted(note)
-    return noted if noted is not None and unchanged(note["states"]) else None
 
 
 def installed_headers() -> OuterHeaders:

@@ -226,7 +226,6 @@ class _Taken:
         self._by_pointer = (cupy.cuda.MemoryPointer, textures.TextureObject, textures.SurfaceObject)
 
     def reader(self, packing: Packing) -> _Read:
-        """Return what reads an argument for a parameter."""
         if packing.may_be_pointer:
             return self._address
         if packing.is_struct:

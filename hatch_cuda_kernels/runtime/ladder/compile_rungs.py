@@ -193,7 +193,6 @@ class _Tool(NamedTuple):
     refusal: str | None = None
     """Why it cannot finish this image."""
     path: Path | None = None
-    """Where ptxas is."""
 
 
 class _Finish(NamedTuple):
