@@ -99,23 +99,12 @@ def _threads_can_move() -> bool:
     return wait_for_thread(_move)  # a sandbox may forbid it
 
 
-class Placed(NamedTuple):
-    """NVRTC's flags with names of folders that are the same everywhere."""
-
-    flags: tuple[str, ...]
-    folders: dict[str, str]
-    """What the names stand for."""
-
-    def as_installed(self, text: str) -> str:
-        """Return a text in which folders have their own names again."""
-        for name, folder in self.folders.items():
-            text = text.replace(f"{name}/", f"{folder}/")
-        return text
-
-
 @contextmanager
-def with_descriptors(flags: Sequence[str]) -> Iterator[Placed]:
-    """Yield flags in which folders have descriptors, as far as that is possible; they are last, as they were."""
+def with_descriptors(flags: Sequence[str]) -> Iterator[tuple[Sequence[str], dict[str, str]]]:
+    """Yield flags in which folders have names that are the same everywhere, with the folders by these names.
+
+    Where that is possible, the names are those of descriptors. These flags are last, as they were.
+    """
     folders = _flagged_folders(flags)
     names: dict[str, str] = {}
     with ExitStack() as stack:
@@ -136,7 +125,7 @@ def with_descriptors(flags: Sequence[str]) -> Iterator[Placed]:
                     name = f"{_DESCRIPTORS}/{number}" if found == number else folder
             names[name] = folder
         rest = [flag for flag in flags if not flag.startswith(_FOLDER)]
-        yield Placed((*rest, *(f"{_FOLDER}{name}" for name in names)), names)
+        yield (*rest, *(f"{_FOLDER}{name}" for name in names)), names
 
 
 def _flagged_folders(flags: Sequence[str]) -> list[str]:
@@ -224,11 +213,14 @@ def open_program(
 
 def compile_program(program: Any, flags: Sequence[str]) -> tuple[bool, str]:  # an opaque handle
     """Return whether NVRTC took a program, and what it said."""
-    with with_descriptors(flags) if shows_place(flags) else nullcontext() as placed:
-        given = [*(placed.flags if placed else flags), *HOST_FLAGS]
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(given), [flag.encode() for flag in given])
+    plain: tuple[Sequence[str], dict[str, str]] = flags, {}
+    with with_descriptors(flags) if shows_place(flags) else nullcontext(plain) as (placed, folders):
+        given = [flag.encode() for flag in (*placed, *HOST_FLAGS)]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(given), given)
     log = output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
-    return int(status) == 0, placed.as_installed(log) if placed else log
+    for name, folder in folders.items():
+        log = log.replace(f"{name}/", f"{folder}/")
+    return int(status) == 0, log
 
 
 def lowered_name(program: Any, expression: str) -> str:  # an opaque handle

@@ -125,11 +125,7 @@ def _costs(fresh: Mapping[ImageId, Entry]) -> Callable[[Job], float]:
     longest: dict[str, float] = {}
     for image, entry in fresh.items():
         longest[image.module] = max(longest.get(image.module, 0.0), entry.seconds)
-
-    def cost(job: Job) -> float:
-        return longest.get(job.module, 0.0) or estimate_seconds(job)
-
-    return cost
+    return lambda job: longest.get(job.module, 0.0) or estimate_seconds(job)
 
 
 def _recorded(job: Job, compiled: Compiled, keys: Mapping[ImageId, str], cache: DiskCache) -> dict[ImageId, Entry]:

@@ -430,13 +430,6 @@ class LostJob(NamedTuple):
         return CompileError(self.job.module, str(self.job.arch), message, **known)
 
 
-class _Wait(NamedTuple):
-    """Since when a job is compiled elsewhere, and how the last compile of its images had failed until then."""
-
-    since: float
-    before: dict[str, Failure]
-
-
 class Turns:
     """The turns of one build's jobs. Thread-safe."""
 
@@ -448,7 +441,8 @@ class Turns:
         self._lock: Final = Lock()
         self._held: dict[int, ExitStack] = {}
         self._found: dict[int, dict[ImageId, Entry]] = {}
-        self._waits: dict[int, _Wait] = {}
+        self._waits: dict[int, tuple[float, dict[str, Failure]]] = {}
+        """Since when a job is compiled elsewhere, and how the last compile of its images had failed until then."""
         self._closed = False
 
     def begin(self, job: Job) -> Answer | None:
@@ -459,10 +453,9 @@ class Turns:
         keys = {image: self._keys[image] for image in job_images(job)}
         held = self._once.claim(keys.values())
         if held is None:
-            wait = self._waits.setdefault(
-                id(job), _Wait(time.monotonic(), {key: self._once.failure(key) for key in keys.values()})
-            )
-            if time.monotonic() - wait.since < self._once.timeout:
+            failures = {key: self._once.failure(key) for key in keys.values()}
+            since, _ = self._waits.setdefault(id(job), (time.monotonic(), failures))
+            if time.monotonic() - since < self._once.timeout:
                 return Elsewhere()
         with self._lock:
             self._held[id(job)] = held or ExitStack()
@@ -473,8 +466,8 @@ class Turns:
         if entries.keys() == keys.keys():
             self._found[id(job)] = entries
             return self._compiled(job, entries)
-        waited = self._waits.get(id(job))
-        for key, before in waited.before.items() if waited else ():
+        _, failures = self._waits.get(id(job), (0.0, {}))
+        for key, before in failures.items():
             error = self._once.error_since(before, key)
             if error is not None and (error.module, error.arch) == (job.module, str(job.arch)):
                 raise error

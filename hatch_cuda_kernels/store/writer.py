@@ -148,11 +148,6 @@ def blocks(images: Iterable[NewImage]) -> Iterator[list[NewImage]]:
         yield block
 
 
-class _Packed(NamedTuple):
-    sha256: str
-    bytes: int
-
-
 def read_blocks(store: Path) -> Blocks:
     """Return the blocks of a store by their images' digests; none if it is damaged, or other code packed it."""
     packed, sizes = {}, {}
@@ -161,11 +156,12 @@ def read_blocks(store: Path) -> Blocks:
             with (store / place.file).open("rb") as pack:
                 pack.seek(place.at)
                 block = pack.read(place.size)
-            sizes[block] = sum(image.bytes for image in images)
-            data, ends = unpack_whole(block, sizes[block]) or b"", accumulate(image.bytes for image in images)
-            parts = (data[end - image.bytes : end] for image, end in zip(images, ends, strict=True))
-            if [sha256(part).hexdigest() for part in parts] == [image.sha256 for image in images]:
-                packed[tuple(image.sha256 for image in images)] = block
+            digests, lengths = zip(*images, strict=True)
+            sizes[block] = sum(lengths)
+            data = unpack_whole(block, sizes[block]) or b""
+            parts = (data[end - size : end] for size, end in zip(lengths, accumulate(lengths), strict=True))
+            if tuple(sha256(part).hexdigest() for part in parts) == digests:
+                packed[digests] = block
         # Another liblzma, or other settings, may pack the same images to other bytes than a build into an empty folder.
         smallest = min(sizes, key=lambda block: sizes[block], default=b"")
         unpacked = unpack_whole(smallest, sizes[smallest]) if sizes else None
@@ -174,8 +170,9 @@ def read_blocks(store: Path) -> Blocks:
         return {}
 
 
-def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
-    blocks: defaultdict[Stored, dict[int, _Packed]] = defaultdict(dict)
+def _blocks(store: Path) -> Iterator[tuple[Stored, list[tuple[str, int]]]]:
+    """Yield where each block is, with the digests and sizes of its images."""
+    blocks: defaultdict[Stored, dict[int, tuple[str, int]]] = defaultdict(dict)
     for name in module_names(store):
         index = json.loads((store / name / INDEX_FILE).read_bytes())
         check_shape(index, PLACES)
@@ -183,7 +180,7 @@ def _blocks(store: Path) -> Iterator[tuple[Stored, list[_Packed]]]:
             stored = image.get("stored")
             if stored is not None and stored["size"]:
                 place = Stored(stored["file"], stored["at"], stored["size"])
-                blocks[place][stored["skip"]] = _Packed(image["sha256"], image["bytes"])
+                blocks[place][stored["skip"]] = image["sha256"], image["bytes"]
     for place, images in blocks.items():
         yield place, [images[skip] for skip in sorted(images)]
 

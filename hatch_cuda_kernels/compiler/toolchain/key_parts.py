@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state
 
@@ -27,13 +27,8 @@ _FEW: Final = 100
 #: Looking at more of them may take this part of a process's time.
 _SHARE: Final = 0.1
 _MOST: Final = 64
-_answers: dict[tuple[str, Path | None], _Answer] = {}
-
-
-class _Answer(NamedTuple):
-    part: dict[str, str]
-    until: float
-    """When to look at the files again, on the monotonic clock."""
+#: The parts by question and cache, and when to look at the files again, on the monotonic clock.
+_answers: dict[tuple[str, Path | None], tuple[dict[str, str], float]] = {}
 
 
 def recall_key_part(
@@ -46,9 +41,9 @@ def recall_key_part(
     as looking at them takes.
     """
     question = _question(outside, built, lto=lto)
-    known = _answers.get((question, default_cache_path()))
-    if known is not None and time.monotonic() < known.until:
-        return known.part
+    part, until = _answers.get((question, default_cache_path()), ({}, 0.0))
+    if time.monotonic() < until:
+        return part
     start = time.monotonic()
     note = _NOTES.read(question)
     try:
@@ -61,9 +56,7 @@ def recall_key_part(
         end = time.monotonic()
         if len(_answers) >= _MOST:
             _answers.clear()
-        _answers[question, default_cache_path()] = _Answer(
-            part, end + seconds_to_trust(len(note["states"]), end - start)
-        )
+        _answers[question, default_cache_path()] = part, end + seconds_to_trust(len(note["states"]), end - start)
     return part
 
 
