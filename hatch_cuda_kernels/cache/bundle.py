@@ -12,7 +12,7 @@ import re
 import stat
 import zipfile
 from collections.abc import Container
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache.entry import ENTRY_FILE, ENTRY_SCHEMA, BadEntryError, Entry, parse_description
 from hatch_cuda_kernels.cache.files import NO_WAIT, unique_name
@@ -70,8 +70,12 @@ def import_bundle(cache: DiskCache, path: Path) -> int:
     InputError, also where the cache cannot keep them all.
     """
     try:
-        with _open(path) as file, zipfile.ZipFile(file) as archive:
-            entries = _read(archive, path, os.fstat(file.fileno()).st_size)
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):  # a pipe might never have anything to read
+                raise InputError(f"{path}: not a bundle: not a regular file")  # noqa: TRY301
+            with zipfile.ZipFile(file) as archive:
+                entries = _read(archive, path, found.st_size)
     except InputError:
         raise
     except _BROKEN as error:
@@ -82,15 +86,6 @@ def import_bundle(cache: DiskCache, path: Path) -> int:
     if not cache.put_all(entries):
         raise InputError(f"{cache.path}: the cache cannot be written to; not all of {len(entries)} images were taken")
     return len(entries)
-
-
-def _open(path: Path) -> BinaryIO:
-    """Open a regular file. Raises OSError, also for a pipe, which might never have anything to read."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT))  # noqa: SIM115 - the caller closes it
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError("not a regular file")
-    return file
 
 
 def _read(archive: zipfile.ZipFile, path: Path, room: int) -> list[tuple[str, dict[str, bytes]]]:

@@ -344,6 +344,11 @@ class ImageRecord(NamedTuple):
     resources: dict[str, dict[str, int]] = {}  # noqa: RUF012 - never changed
     """Of ModuleDetails, once they are read; see ModuleDetails.add_to."""
 
+    @property
+    def cuda_major(self) -> int:
+        """The CUDA major that wrote the image: PTX ISA 8 is CUDA 12's, 9 is CUDA 13's."""
+        return self.ptx_isa[0] + 4
+
     def most(self, *names: str) -> int | None:
         """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
         sums = [sum(kernel[name] for name in names) for kernel in self.resources.values() if kernel.keys() >= {*names}]

@@ -170,7 +170,7 @@ def find_gaps(supports: Supports, kernels: Sequence[Symbol], images: Sequence[Im
         what = f"the kernel {', '.join(map(repr, lacking))} is in no image" if usable else "there is no image"
         why = f" ({'; '.join(too_new)})" if too_new and not usable else ""
         advice = _advice(device, images)
-        if supports.driver is not None and any(_cuda_major(image) > supports.driver[0] for image in images):
+        if supports.driver is not None and any(image.cuda_major > supports.driver[0] for image in images):
             advice = _older_major(device, supports.driver, "" if fitting else f"{advice}, and ")
         else:
             advice += _older_release(refused, supports.driver)
@@ -182,7 +182,7 @@ def driver_refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
     if driver is None:
         return ""
     if image.kind == "cubin":
-        wrote = _cuda_major(image)
+        wrote = image.cuda_major
         newer = wrote > driver[0]
         return f"the {image.arch} CUBIN is of CUDA {wrote} and needs a driver for CUDA {wrote}" if newer else ""
     known = ptx_isa_of_driver(driver)
@@ -190,11 +190,6 @@ def driver_refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
         return ""
     isa = f"{image.arch} PTX has ISA {version_text(image.ptx_isa)}"
     return f"{isa}, a driver for CUDA {version_text(driver)} knows up to {version_text(known)}"
-
-
-def _cuda_major(image: ImageRecord) -> int:
-    """Return the CUDA major that wrote an image: PTX ISA 8 is CUDA 12's, 9 is CUDA 13's."""
-    return image.ptx_isa[0] + 4
 
 
 def _older_release(refused: Sequence[ImageRecord], driver: tuple[int, int] | None) -> str:

@@ -106,7 +106,7 @@ def _acceptance(request: Request, record: ImageRecord) -> str:
     if record.kind == "ptx":
         return f"PTX ISA {version_text(record.ptx_isa)}, assembled by the driver"
     # CUBINs of CUDA 13 are promised to load from R580 on, those of CUDA 12 from R525 on (minor version compatibility).
-    wrote = record.ptx_isa[0] + 4
+    wrote = record.cuda_major
     old = request.driver is not None and request.driver[0] < wrote
     caveat = f", though CUDA {wrote} wrote it, which this driver is not promised to load" if old else ""
     if record.arch.capability == request.capability:
