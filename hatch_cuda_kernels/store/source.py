@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import SmArch, cuda_release_for_arch
-from hatch_cuda_kernels.errors import CompileError, InputError, Problem, StoreError, ToolchainError
+from hatch_cuda_kernels.errors import CompileError, InputError, Problem, StoreError, ToolchainError, warn_user
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import base_name, normalize_name
 from hatch_cuda_kernels.store.index import DETAILS_FILE, INDEX_FILE, STANDARD_FILE, ImageRecord, ModuleIndex, UnitRecord
@@ -59,19 +59,16 @@ class ModuleSource:
         index = self._index
         if index.editable is None:
             return None
+        changed: list[str] = []
         manifest = self.root / index.editable["manifest"]
         if manifest.is_file() and sha256(manifest.read_bytes()).hexdigest() != index.editable["manifest_sha256"]:
+            changed.append(f"{manifest} changed since the editable install; for it")
+        packages = _other_packages(index) if index.packages else ()
+        changed += [f"{difference}; for that one" for _, difference in packages if difference]
+        for what in changed:
             from hatch_cuda_kernels.compiler.toolchain import editable_install  # off the usual path
-            from hatch_cuda_kernels.errors import warn_user
 
-            again = editable_install(self.root)
-            warn_user(f"{manifest} changed since the editable install; for it to count, run: {again}")
-        for _, difference in _other_packages(index) if index.packages else ():
-            if difference:
-                from hatch_cuda_kernels.compiler.toolchain import editable_install  # as above
-                from hatch_cuda_kernels.errors import warn_user
-
-                warn_user(f"{difference}; for that one to count, run: {editable_install(self.root)}")
+            warn_user(f"{what} to count, run: {editable_install(self.root)}")
         if self._module in self._reader.unlisted:
             return None  # it has no image
         recipe = self.recipe()
