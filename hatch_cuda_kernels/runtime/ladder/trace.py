@@ -54,7 +54,8 @@ def record_answer(files: Sequence[str], request: Request, considered: Sequence[C
             data["site"] = _is_of_site(image.path)
         return data if answer == "prebuilt" else data | {"line_to_add": request.line_to_add}
 
-    _record(files, facts, (_identity(request), found))
+    asked = request.kernel.key, request.kernel.module, request.asked, request.policy, request.tier_up
+    _record(files, facts, (asked, request.reader.folder, request.capability, request.driver, found))
 
 
 def record_compile(files: Sequence[str], request: Request, arch: SmArch, compiler: str) -> None:
@@ -83,11 +84,6 @@ def record_source(
         return data | {"reasons": [why], "line_to_add": "make the text a module of a kernels.yaml"}
 
     _record(files, facts, (kernels, str(arch), kind, str(path)) if answer == "cached" else None)
-
-
-def _identity(request: Request) -> tuple[Hashable, ...]:
-    asked = request.kernel.key, request.kernel.module, request.asked, request.policy, request.tier_up
-    return (*asked, request.reader.folder, request.capability, request.driver)
 
 
 def _facts(request: Request) -> dict[str, Any]:
