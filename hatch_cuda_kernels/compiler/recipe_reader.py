@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.cpp import uncollected
@@ -28,34 +28,26 @@ if TYPE_CHECKING:
 _WIDEST: Final = 160
 
 
-class _RecipeReading(NamedTuple):
-    """What is read: a recipe's sources, or ``text`` in place of the one, in a project with headers outside it."""
+class _RecipeReading:
+    """What is read: a recipe's sources, or ``text`` in place of the one, in a project with headers outside it.
 
-    recipe: Recipe
-    project: Project
-    folders: tuple[str, ...]
-    """Where headers are searched. Those that are not there gave no file: a store and an sdist carry none of them."""
-    outer: tuple[OuterHeaders, ...]
-    """For each source."""
-    text: str | None = None
+    ``include`` stands in for the options' folders. ``outer`` is for each source; without it, what is here.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         recipe: Recipe,
         project: Project,
         *,
         text: str | None = None,
         include: Sequence[str] | None = None,
         outer: Sequence[OuterHeaders] = (),
-    ) -> _RecipeReading:
-        """Return what is read; ``include`` stands in for the options' folders, and without ``outer``, what is here."""
-        if include is None:
+    ) -> None:
+        if include is None:  # folders that are not there gave no file: a store and an sdist carry none of them
             include = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
-        found = outer or [installed_headers()] * len(recipe.sources)
-        if not recipe.options.standard_headers:
-            found = [one.without_standard() for one in found]
-        return cls(recipe, project, tuple(include), tuple(found), text)
+        outer = outer or [installed_headers()] * len(recipe.sources)
+        self.recipe, self.project, self.text, self.folders = recipe, project, text, tuple(include)
+        self.outer = outer if recipe.options.standard_headers else [one.without_standard() for one in outer]
 
     def units(
         self,
@@ -131,10 +123,8 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
     not be compiled as it is. ``levels`` say of which declarations more is cut than the rules say; ``cuts`` are what a
     build has cut of each source, and all that is.
     """
-    reading, levels = (
-        _RecipeReading.of(recipe, project or Project(root), text=text, include=include, outer=outer),
-        (*levels,),
-    )
+    reading = _RecipeReading(recipe, project or Project(root), text=text, include=include, outer=outer)
+    levels = (*levels,)
     with uncollected():
         units = [unit for unit, _ in reading.units(_levels(levels), cuts)]
     if not clocks and (uses := dict.fromkeys(clock for unit in units for clock in unit.clocks)):
@@ -150,7 +140,7 @@ def declared_headers(recipe: Recipe, root: Path, sources: SourceSet) -> dict[str
     if not recipe.headers or not any(unit.computed or unit.probes for unit in sources.units):
         return {}
     project = Project(root)
-    folders = _RecipeReading.of(recipe, project).folders
+    folders = _RecipeReading(recipe, project).folders
     found: dict[str, str] = {}
     for path in dict.fromkeys(path for pattern in recipe.headers for path in project.files.glob(pattern)):
         with suppress(InputError):  # nobody may ever include it
@@ -165,7 +155,7 @@ def read_device_passes(
 
     ``before`` is how they were cut with other levels.
     """
-    reading = _RecipeReading.of(recipe, project)
+    reading = _RecipeReading(recipe, project)
     read = reading.units(levels, before=before)
     stated = tuple(sorted((place.file, place.offset, level) for place, level in levels.items()))
     return reading.sources((closure for closure, _ in read), stated), [passed for _, passed in read]
@@ -193,7 +183,7 @@ def further_levels(
     from hatch_cuda_kernels.execution_space import blame
 
     errors = [found for found in parse_log(error.log) if found.severity != "warning"]
-    reading = _RecipeReading.of(recipe, project or Project(root), text=text, include=include, outer=outer)
+    reading = _RecipeReading(recipe, project or Project(root), text=text, include=include, outer=outer)
     levels = _levels(sources.levels)
     passes = [passed for _, passed in reading.units(levels) if passed is not None]
     fresh = {place: level for passed in passes for place, level in blame(passed, errors, levels).items()}
