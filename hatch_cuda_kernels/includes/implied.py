@@ -172,7 +172,7 @@ class _WantedHeaders:
         others = {known[name] for name in self._declared.names & known.keys()}  # in which a name means another type
         own = {name for name in self._declared.same & known.keys() if known[name] in others}
         for name in (self._words & known.keys()) - own:
-            is_asked = known[name] in perhaps and self._uses.asks(name)
+            is_asked = (known[name] in perhaps or name in renamed) and self._uses.asks(name)
             if not is_asked and not (is_own and name in renamed):
                 yield known[name]
         yield from (members[one[1]] for one in self._chains("std") if one[1] in members)
