@@ -43,7 +43,9 @@ def run(tmp_path, example_site, fresh_cache):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
         plugins = ["-p", plugin, "-p", "xdist", "-p", "no:cacheprovider"]
         options = options if "no:terminal" in options else ("-rA", *options)
-        command = [sys.executable, "-m", "pytest", *plugins, "-c", os.devnull, f"--rootdir={tmp_path}", *options]
+        # Without a place where it ends, pytest looks for configuration in all that lies beside the folders above.
+        places = ["-c", os.devnull, f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}"]
+        command = [sys.executable, "-m", "pytest", *plugins, *places, *options]
         paths = os.pathsep.join([str(example_site), str(REPOSITORY)])
         environment = {**kept, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(variables or {})}
         return subprocess.run(

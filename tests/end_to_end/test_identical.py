@@ -186,8 +186,10 @@ extern "C" __global__ void %s(int* y) {
 }
 """
 #: Every option with all lines in one source; those that have most to do with lines also with each by itself, by the
-#: routes that have their own ways to give a source its name: what finishes shared code is given no name.
-PLACES = [(options, tuple(LINES)) for options in OPTIONS] + [("lineinfo: true", (line,)) for line in LINES]
+#: routes that have their own ways to give a source its name: what finishes shared code is given no name. A number alone
+#: and macros are not: the one has no name, and the others give one that another line gives.
+ALONE = [line for line in LINES if line not in {"number", "macros"}]
+PLACES = [(options, tuple(LINES)) for options in OPTIONS] + [("lineinfo: true", (line,)) for line in ALONE]
 
 
 def source_of(name, lines):
