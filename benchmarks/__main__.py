@@ -32,6 +32,7 @@ BENCHMARKS: Final[dict[str, dict[str, Benchmark]]] = {
         "package-headers": Benchmark("package_headers.py", "wheels", "headers of packages: read, shipped, verified"),
         "lean-images": Benchmark("lean_images.py", "", "images without unused variables beside NVRTC's own"),
         "aarch64": Benchmark("aarch64.sh", "uv, qemu", "the same builds on emulated aarch64, digest by digest"),
+        "windows": Benchmark("windows.sh", "uv, wine", "the same builds on Windows under Wine, digest by digest"),
         "newcomer": Benchmark("newcomer.sh", "uv, pipx", "from nothing to a verified wheel, in each way"),
     },
     "Run time": {

@@ -68,25 +68,7 @@ if [[ $steps == *" build "* ]]; then
     on_both "cd 5x6 && time hatch-cuda-kernels build -q --out ../stores/5x6-$route $route.yaml"
   done
   on_both "cd cub10x8 && time hatch-cuda-kernels build -q --out ../stores/cub10x8 --arch sm_90"
-  python3 - "$here/stores" "$root/build/stores" >"$work/digests.md" <<'PYTHON'
-import json, sys
-from pathlib import Path
-
-here, there = map(Path, sys.argv[1:])
-print("| store | module | image | x86-64 | aarch64 |\n|---|---|---|---|---|")
-images, files = [], []
-for root in (here, there):
-    indexes = {index.parent.relative_to(root): json.loads(index.read_text()) for index in root.rglob("index.json")}
-    images.append({(module, image["arch"], image["kind"]): image["sha256"][:16]
-                   for module, index in indexes.items() for image in index["images"]})  # fmt: skip
-    files.append({path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()})
-for (module, arch, kind), digest in sorted(images[0].items()):
-    other = images[1].get((module, arch, kind), "")
-    print(f"| {module.parts[0]} | {module.name} | {arch} {kind} | `{digest}` | `{other}` |")
-differ = sorted(str(path) for path in files[0].keys() | files[1].keys() if files[0].get(path) != files[1].get(path))
-assert not differ, differ
-print(f"\n{len(images[0])} images and all {len(files[0])} files of the stores: the same on both.")
-PYTHON
+  python3 "$checkout/benchmarks/same_stores.py" "$here/stores" "$root/build/stores" aarch64 >"$work/digests.md"
   tail -n 1 "$work/digests.md"
 fi
 
