@@ -10,6 +10,7 @@ import sys
 import textwrap
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -210,8 +211,13 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
         from rich_argparse import RawDescriptionRichHelpFormatter as Rich  # most runs print no help
     except ImportError:
         return argparse.RawDescriptionHelpFormatter(prog)
-    Rich.group_name_formatter = str  # as argparse writes it
-    Rich.styles |= _STYLES
-    Rich.highlights = [*Rich.highlights, _HEADING]
-    Rich.text_markup = Rich.help_markup = False  # brackets are text, not colours
-    return Rich(prog)
+    return _styled(Rich)(prog)
+
+
+@cache
+def _styled(rich: type[argparse.HelpFormatter]) -> type[argparse.HelpFormatter]:
+    """Return rich's formatter with the styles of this program; rich's own class is other programs', too."""
+    styles, highlights = rich.styles | _STYLES, [*rich.highlights, _HEADING]  # type: ignore[attr-defined]
+    group_name = staticmethod(str)  # as argparse writes it
+    changed = {"group_name_formatter": group_name, "styles": styles, "highlights": highlights}
+    return type("Formatter", (rich,), {**changed, "text_markup": False, "help_markup": False})  # brackets are text

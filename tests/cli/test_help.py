@@ -123,6 +123,17 @@ def test_help_works_without_the_build_extra(ask, monkeypatch):
     assert " ".join(ask("explain", "--help")[1].split()).lower() == " ".join(with_extra.split()).lower()
 
 
+def test_others_helps_stay_as_they_are(ask):
+    """What formats help is shared with other programs of the process: no page changes it for them, or for the next."""
+    from rich_argparse import RawDescriptionRichHelpFormatter, RichHelpFormatter
+
+    shared = [vars(one).copy() for one in (RawDescriptionRichHelpFormatter, RichHelpFormatter)]
+    styles = dict(RichHelpFormatter.styles)
+    assert ask("cache", "--help") == ask("cache", "--help")
+    assert [vars(one) for one in (RawDescriptionRichHelpFormatter, RichHelpFormatter)] == shared
+    assert RichHelpFormatter.styles == styles
+
+
 SHELLS = {
     "bash": ("bash", "-n"),
     "zsh": ("zsh", "-n"),
