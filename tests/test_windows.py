@@ -10,9 +10,10 @@ from pathlib import Path, PureWindowsPath
 
 import pytest
 
+from hatch_cuda_kernels import compile_to_ptx
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.toolchain import libraries
-from hatch_cuda_kernels.errors import ManifestError
+from hatch_cuda_kernels.errors import InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store import STORE_FOLDER, StoreReader
 
@@ -112,6 +113,14 @@ def test_a_manifest_means_the_same_file_everywhere(write, source):
     manifest = write("kernels.yaml", f"schema: 1\narches: [sm_90]\nmodules: {{a: {{source: '{source}'}}}}\n")
     with pytest.raises(ManifestError, match=r"has a backslash; write / between|is absolute; write it relative"):
         load_manifest(manifest)
+
+
+@pytest.mark.parametrize("place", ["C:/x.h", r"C:\x.h", "c:x.h", "//host/share/x.h", r"\\host\share\x.h"])
+@pytest.mark.parametrize("form", ['"{}"', "<{}>"])
+def test_no_include_reaches_a_drive_or_a_share(place, form):
+    """What is compiled is hashed and shipped, so a header has its place in the project, on every system."""
+    with pytest.raises(InputError, match="leaves the project"):
+        compile_to_ptx(f"#include {form.format(place)}\n", arch="sm_80")
 
 
 @pytest.mark.parametrize("name", ["con", "NUL", "Aux", "com1", "a.", "a ", "a:b", "a<b", "a|b", "a?", "a\\b", '"a"'])

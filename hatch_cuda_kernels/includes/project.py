@@ -73,7 +73,7 @@ def is_in_environment(folder: Path, name: str) -> bool:
 
 def normalize(folder: str, path: str) -> str | None:
     """Return ``path``, taken from ``folder``, relative to the project (``""`` for its root); None when it leaves it."""
-    if path.startswith("/"):
+    if path.startswith("/") or path[1:2] == ":":  # of a drive of Windows
         return None
     joined = posixpath.normpath(posixpath.join(folder, path))
     if joined == ".." or joined.startswith("../"):
