@@ -12,17 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier, is_number, lex_with_places
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken
+from hatch_cuda_kernels.cpp.lexer import Directive, is_identifier, is_number, lex_with_places
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, Macro, MacroToken, State
 
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.lexer import Directive
-    from hatch_cuda_kernels.cpp.macros import Macro, State
-
-    #: Which definitions of a macro may hold; None among them that it has none. Nothing is known of no definitions.
-    LookUp = Callable[[str], State]
+#: Which definitions of a macro may hold; None among them that it has none. Nothing is known of no definitions.
+LookUp: TypeAlias = Callable[[str], State]
 
 _INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uU]?(?:[lL]{0,2}|[zZ])[uU]?)")
 _CHARACTER: Final = re.compile(r"'([^'\\\n])'")
@@ -151,14 +147,8 @@ class _ConditionParser:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _takes(self, token: str) -> bool:
-        if self._tokens[self._at : self._at + 1] != [token]:
-            return False
-        self._at += 1
-        return True
-
-    def _operator(self, among: Sequence[str]) -> str:
-        """Take one of some operators, if it is next; ``>>`` is two tokens, as templates close with them."""
+    def _take(self, *among: str) -> str:
+        """Take one of some tokens, if it is next; ``>>`` is two, as templates close with them."""
         here = self._tokens[self._at : self._at + 1]
         found = here[0] if here else ""
         if found == ">" and self._tokens[self._at + 1 : self._at + 2] == [">"]:
@@ -170,10 +160,10 @@ class _ConditionParser:
 
     def _ternary(self) -> _Value:
         condition = self._binary(0)
-        if not self._takes("?"):
+        if not self._take("?"):
             return condition
         first = self._ternary()
-        if not self._takes(":"):
+        if not self._take(":"):
             raise _SyntaxError
         second = self._ternary()
         if condition.number is None:
@@ -184,7 +174,7 @@ class _ConditionParser:
         if level == len(_PRECEDENCE):
             return self._unary()
         left = self._binary(level + 1)
-        while symbol := self._operator(_PRECEDENCE[level]):
+        while symbol := self._take(*_PRECEDENCE[level]):
             left = _applied(symbol, left, self._binary(level + 1))
         return left
 
@@ -200,7 +190,7 @@ class _ConditionParser:
             return _wrapped(number, is_unsigned=value.is_unsigned)
         if token == "(":  # noqa: S105
             value = self._ternary()
-            if not self._takes(")"):
+            if not self._take(")"):
                 raise _SyntaxError
             return value
         return self._primary(token)
@@ -219,7 +209,7 @@ class _ConditionParser:
             name = self._next()
             if name == "(":
                 name = self._next()
-                self._takes(")")
+                self._take(")")
             is_defined = _is_defined(name, self._look_up)
             return _UNKNOWN if is_defined is None else _Value(int(is_defined))
         if token in _PROBES:
@@ -233,13 +223,11 @@ class _ConditionParser:
 
     def _word(self, name: str) -> _Value:
         """Return the value of a word that no macro replaced: 0, but for ``true``, and unless it may be a macro's."""
-        if name == "true":
-            return _Value(1)
-        if self._look_up(name) != (None,):
-            if self._tokens[self._at : self._at + 1] == ["("]:
-                self._probe(name)
-            return _UNKNOWN
-        return _Value(0)
+        if self._look_up(name) == (None,) or name == "true":
+            return _Value(int(name == "true"))
+        if self._tokens[self._at : self._at + 1] == ["("]:
+            self._probe(name)
+        return _UNKNOWN
 
     def _probe(self, asked: str) -> _Value:
         """Return the answer to a probe, whose operand is next: 1 where that is known, as if a macro were called so."""

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.macros import texts_of
+from hatch_cuda_kernels.cpp.macros import MacroToken, texts_of
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.lexer import SourceFile
-    from hatch_cuda_kernels.cpp.macros import MacroToken
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken, Use
     from hatch_cuda_kernels.cpp.unit import Inclusion
 

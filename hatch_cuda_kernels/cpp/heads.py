@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator
+from hatch_cuda_kernels.cpp.declarations import Declaration, Declarator, Kind
 from hatch_cuda_kernels.cpp.lexer import find_closing, is_identifier, is_literal, is_number
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.declarations import Kind
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
 
 CLASS_KEYS: Final = frozenset({"class", "struct", "union", "enum"})

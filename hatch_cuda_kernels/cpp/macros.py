@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal, lex_with_places
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile, is_identifier, is_literal, lex_with_places
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 _VARIADIC: Final = "__VA_ARGS__"
@@ -92,11 +89,6 @@ class Macro:
             begin, end = "".join(texts[max(first - 1, 0) : first]), "".join(texts[last - 1 : last])
             yield "" if begin in free else begin, "" if end in free else end
 
-    @property
-    def is_known(self) -> bool:
-        """Whether a compile does not decide what it stands for."""
-        return self.body != (UNKNOWN_VALUE,)
-
 
 def closes_braces(texts: Iterable[str]) -> bool:
     """Return whether each brace among some tokens has its counterpart there."""
@@ -174,25 +166,18 @@ def leading_to(words: Iterable[str], macros: Iterable[Macro]) -> frozenset[str]:
 State: TypeAlias = tuple[Macro | None, ...]
 
 
-class MacroMark(NamedTuple):
-    """A moment in the reading of directives."""
-
-    time: int
-    asked: int
-    changes: int
-
-
+#: A moment in the reading of directives: its time, and how many names had been looked up and changed.
+Mark: TypeAlias = tuple[int, int, int]
 #: A time, and what a name means from then on.
 Change: TypeAlias = tuple[int, str, State]
 
 
 @dataclass(eq=False)
 class MacroChanges:
-    """What was looked up after a moment, and what changed until another one; most are never asked again."""
+    """What was looked up after a moment, and what changed from then on; most are never asked again."""
 
     table: MacroTable
     since: int
-    until: int
     names: Sequence[str]
     changes: Sequence[Change]
 
@@ -243,7 +228,8 @@ class MacroTable:
         """What holds of each name that was changed or looked up."""
         self._branches: Final[list[dict[str, State]]] = []
         self._names = -1, frozenset[str]()
-        self._definitions: Final[dict[Macro, None]] = {}
+        self.definitions: Final[dict[Macro, None]] = {}
+        """Every definition that was read so far."""
         self._asked: Final[list[str]] = []
         """Each name that was looked up."""
         self._changes: Final[list[Change]] = []
@@ -258,7 +244,7 @@ class MacroTable:
     def standing_for(self, words: Collection[str]) -> frozenset[str]:
         """Return the words, and the macros that some definition makes stand for nothing but these."""
         found = {*words}
-        plain = [one for one in self.definitions() if one.parameters is None and one.body]
+        plain = [one for one in self.definitions if one.parameters is None and one.body]
         while fresh := {one.name for one in plain if all(token.text in found for token in one.body)} - found:
             found |= fresh
         return frozenset(found)
@@ -268,10 +254,6 @@ class MacroTable:
         if found is None:
             found = self._first[name] = () if self._is_foreign(name) else (None,)
         return found
-
-    def definitions(self) -> Iterator[Macro]:
-        """Yield every definition that was read so far."""
-        return iter(self._definitions)
 
     def at(self, name: str, time: int) -> State:
         """Return the definitions that may hold at a time."""
@@ -299,14 +281,15 @@ class MacroTable:
             found = self._now[name] = self._at_first(name)
         return found
 
-    def mark(self) -> MacroMark:
+    def mark(self) -> Mark:
         """Return what ``since`` takes."""
-        return MacroMark(self.time, len(self._asked), len(self._changes))
+        return self.time, len(self._asked), len(self._changes)
 
-    def since(self, mark: MacroMark) -> MacroChanges:
+    def since(self, mark: Mark) -> MacroChanges:
         """Return what was looked up since a moment, and what changed since."""
-        names = self._asked[mark.asked :] = [*dict.fromkeys(self._asked[mark.asked :])]
-        return MacroChanges(self, mark.time, self.time, names, self._changes[mark.changes :])
+        time, asked, changes = mark
+        names = self._asked[asked:] = [*dict.fromkeys(self._asked[asked:])]
+        return MacroChanges(self, time, names, self._changes[changes:])
 
     def answers(self, asked: Mapping[str, State]) -> bool:
         """Return whether names mean now what they did elsewhere."""
@@ -316,7 +299,7 @@ class MacroTable:
     def repeat(self, found: MacroChanges) -> None:
         """Let what was looked up and changed elsewhere be so here, at one moment."""
         self._asked.extend(found.asked)
-        self._definitions.update(found.made)
+        self.definitions.update(found.made)
         for branch in self._branches[-1:]:
             for name in found.left:
                 branch.setdefault(name, self.now(name))
@@ -338,7 +321,7 @@ class MacroTable:
 
     def define(self, macro: Macro) -> None:
         """Let a definition hold from now on."""
-        self._definitions[macro] = None
+        self.definitions[macro] = None
         self.set(macro.name, (macro,))
 
     def begin_branch(self) -> None:
@@ -479,7 +462,8 @@ class Expander:
                 is_operand = is_pasted or follows == "##"
                 new = arguments[token.text] if is_operand else self._whole(token.text, arguments, expanded)
                 new = [new[0]._replace(is_spaced=token.is_spaced), *new[1:]] if new else [_PLACEMARKER] * is_operand
-                if is_pasted and _swallows_comma(macro, token, found):
+                is_rest = macro.is_variadic and token.text == (macro.parameters or ("",))[-1]
+                if is_pasted and is_rest and found and found[-1].text == ",":  # which an empty rest takes with it
                     is_pasted = False
                     found = found[:-1] if new == [_PLACEMARKER] else found
             else:
@@ -503,12 +487,6 @@ def find_parenthesis(tokens: Sequence[MacroToken], opening: int) -> int:
         if not depth:
             return at
     return len(tokens)
-
-
-def _swallows_comma(macro: Macro, token: MacroToken, found: Sequence[MacroToken]) -> bool:
-    """Return whether ``, ##__VA_ARGS__`` is meant, of which the comma goes with an empty rest."""
-    is_rest = macro.is_variadic and macro.parameters is not None and token.text == macro.parameters[-1]
-    return is_rest and bool(found) and found[-1].text == ","
 
 
 def _pasted(found: list[MacroToken], new: list[MacroToken]) -> list[MacroToken]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp.declarations import Declaration
+from hatch_cuda_kernels.cpp.declarations import Declaration, Kind
 from hatch_cuda_kernels.cpp.heads import (
     CALLED,
     CLASS_KEYS,
@@ -24,11 +24,9 @@ from hatch_cuda_kernels.cpp.heads import (
     is_value,
 )
 from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
-from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, StreamToken
+from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.declarations import Kind
-    from hatch_cuda_kernels.cpp.stream import Stream
     from hatch_cuda_kernels.cpp.unit import Inclusion
 
 #: Keywords that begin nothing in an initialiser.

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from hatch_cuda_kernels.cpp.lexer import TextError
+from hatch_cuda_kernels.cpp.declarations import Declaration
+from hatch_cuda_kernels.cpp.lexer import SourceFile, TextError
 from hatch_cuda_kernels.cpp.macros import MacroTable
 from hatch_cuda_kernels.cpp.parser import DeclarationParser, FragmentError
 from hatch_cuda_kernels.cpp.stream import Stream, brace_macros
-from hatch_cuda_kernels.cpp.unit import Run, TranslationUnit
+from hatch_cuda_kernels.cpp.unit import Inclusion, Run, TranslationUnit, Visit
 
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.declarations import Declaration
-    from hatch_cuda_kernels.cpp.lexer import SourceFile
-    from hatch_cuda_kernels.cpp.unit import Inclusion, Visit
-
-    #: A file that is to be read, and the scope in which it is included.
-    Scoped: TypeAlias = tuple[Visit, Declaration | None]
-
+#: A file that is to be read, and the scope in which it is included.
+Scoped: TypeAlias = tuple[Visit, Declaration | None]
 Found = TypeVar("Found")
 
 

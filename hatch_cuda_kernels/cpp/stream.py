@@ -9,14 +9,12 @@ from functools import cached_property
 from itertools import compress, product, repeat, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import TextError, is_identifier
-from hatch_cuda_kernels.cpp.macros import Expander, ExpansionError, MacroToken, closes_braces, leading_to
-from hatch_cuda_kernels.cpp.unit import Inclusion, Run
+from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile, TextError, is_identifier
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken, closes_braces, leading_to
+from hatch_cuda_kernels.cpp.unit import Inclusion, Item, Run, Visit
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
     from hatch_cuda_kernels.cpp.macros import Macro, MacroTable, State
-    from hatch_cuda_kernels.cpp.unit import Item, Visit
 
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
@@ -74,7 +72,7 @@ class StreamToken(NamedTuple):
 
 def brace_macros(macros: MacroTable) -> frozenset[str]:
     """Return the macros that may become a brace, by any of their definitions."""
-    known = [*macros.definitions()]
+    known = macros.definitions
     holding = {macro.name for macro in known if any(token.text in {"{", "}"} for token in macro.body)}
     return leading_to(holding, known)
 
@@ -342,7 +340,7 @@ class Stream:
     def _macro_at(self, name: str, time: int) -> Macro | None:
         """Return the macro that a name is; of several that may hold, the longest. None where a compile decides it."""
         known = [one for one in self._macros.at(name, time) if one is not None]
-        if not all(one.is_known for one in known):
+        if any(one.body == (UNKNOWN_VALUE,) for one in known):
             return None
         return max(known, key=lambda one: len(one.body), default=None)
 

@@ -9,20 +9,25 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.conditions import evaluate
-from hatch_cuda_kernels.cpp.macros import leading_to, parse_definition, unknown_macro
+from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
+from hatch_cuda_kernels.cpp.macros import (
+    MacroChanges,
+    MacroTable,
+    Mark,
+    State,
+    leading_to,
+    parse_definition,
+    unknown_macro,
+)
 
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
-    from hatch_cuda_kernels.cpp.macros import MacroChanges, MacroMark, MacroTable, State
-
-    #: Returns the names of the files that a directive may include; none for a header that is not read.
-    Resolve = Callable[[SourceFile, Directive], Sequence[str]]
-    Item: TypeAlias = "Run | Inclusion | Branches"
-    #: Yields files that are to be read next, takes what may count of them, and returns what may count here.
-    Steps: TypeAlias = "Generator[SourceFile, Visit | None, Sequence[Item]]"
+#: Returns the names of the files that a directive may include; none for a header that is not read.
+Resolve: TypeAlias = Callable[[SourceFile, Directive], Sequence[str]]
+Item: TypeAlias = "Run | Inclusion | Branches"
+#: Yields files that are to be read next, takes what may count of them, and returns what may count here.
+Steps: TypeAlias = "Generator[SourceFile, Visit | None, Sequence[Item]]"
 
 _DEEPEST: Final = 1 << 12
 #: More inclusions than one source makes in code that people write.
@@ -193,7 +198,7 @@ class _Frame(NamedTuple):
 
     file: SourceFile
     steps: Steps
-    macros: MacroMark
+    macros: Mark
     read: int
     """How many files were read."""
     lengths: tuple[int, ...]

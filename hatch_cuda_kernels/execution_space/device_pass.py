@@ -22,11 +22,11 @@ from hatch_cuda_kernels.cpp import (
     parse_defines,
     texts_of,
 )
-from hatch_cuda_kernels.execution_space.cut import Cut, Cutter, place_of
+from hatch_cuda_kernels.execution_space.cut import Cut, Cutter, Level, Levels, Place, place_of
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange, cut_closure
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
-from hatch_cuda_kernels.includes import is_projects
+from hatch_cuda_kernels.includes import Closure, is_projects
 from hatch_cuda_kernels.libraries import (
     entry,
     has_toolkit_prefix,
@@ -39,14 +39,11 @@ from hatch_cuda_kernels.libraries import (
     words_in,
 )
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.options import cuts_host_code
+from hatch_cuda_kernels.options import NvrtcOptions, cuts_host_code
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
-    from hatch_cuda_kernels.execution_space.cut import Level, Levels, Place
-    from hatch_cuda_kernels.includes import Closure
-    from hatch_cuda_kernels.options import NvrtcOptions
 
 _PROBES: Final = frozenset({"__has_include", "__has_include_next"})
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
@@ -167,7 +164,7 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
         edit = Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
         found.edits[macro.file].append(edit)
     _take_includes(unit, found, host_only)
-    defined = {(macro.file, macro.offset) for macro in macros.definitions()}
+    defined = {(macro.file, macro.offset) for macro in macros.definitions}
     for file in passed.files.values():
         if file.name.startswith(VIRTUAL_ROOT):
             _spell_macros(file, found, lambda_marks, defined)
@@ -194,7 +191,7 @@ def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
     ours = [one for one in unit.conditions if one.file.name.startswith(VIRTUAL_ROOT)]
     if not ours:
         return
-    known = [*unit.macros.definitions()]
+    known = [*unit.macros.definitions]
     words = {*nvcc_macros(), *_PROBES, *(one.name for one in known if one.makes_names)}
     telling = leading_to(words, known)
     times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)

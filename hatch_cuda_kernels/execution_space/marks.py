@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Declaration, Editor, StreamToken
-
-from hatch_cuda_kernels.cpp import Edit, find_closing
+from hatch_cuda_kernels.cpp import Declaration, Edit, Editor, StreamToken, find_closing
 from hatch_cuda_kernels.libraries import hides_mark
 
 #: The mark of the host's functions, as a word and in attributes.

@@ -10,13 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.execution_space.cut import place_of, stand_in
+from hatch_cuda_kernels.execution_space.cut import Level, Place, place_of, stand_in
 from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_marked
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Declaration
-    from hatch_cuda_kernels.execution_space.cut import Level, Place
     from hatch_cuda_kernels.execution_space.device_pass import DevicePass
 
 #: How errors begin that are not NVRTC's, but about what it ignores.

@@ -25,11 +25,10 @@ from hatch_cuda_kernels.cpp import (
     leading_to,
 )
 from hatch_cuda_kernels.includes.project import wandering
-from hatch_cuda_kernels.includes.texts import PROBES
+from hatch_cuda_kernels.includes.texts import PROBES, SourceText
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Directive
-    from hatch_cuda_kernels.includes.texts import SourceText
 
 #: Stands for a word that nobody knows before the compile; a part of a longer word that is made with it.
 _WORD: Final = "hatch_cuda_kernels_unknown"

@@ -247,7 +247,7 @@ class _Uses:
         uses.unit = unit
         uses.outside.update(directive.header for _, directive in unit.unresolved)
         others = dict(aliases)
-        for macro in unit.macros.definitions():
+        for macro in unit.macros.definitions:
             if macro.file.startswith(VIRTUAL_ROOT):
                 uses.defined.add(macro.name)
                 meant = tuple(token.text for token in macro.body if token.text != "::")

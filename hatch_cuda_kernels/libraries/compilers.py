@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from hatch_cuda_kernels.cpp import Macro, MacroTable, parse_define, parse_defines, unknown_macro
+from hatch_cuda_kernels.cpp import Macro, MacroTable, State, parse_define, parse_defines, unknown_macro
 from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words, words_in
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import State
 
 #: Answers a probe whose header is there.
 _THERE: Final = Macro("", None, False, ())

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.cpp import lex
+from hatch_cuda_kernels.cpp import Declaration, lex
 from hatch_cuda_kernels.libraries import entry, headers_in, torch_paths, words_in
 from hatch_cuda_kernels.manifest import flow, stated_options
 from hatch_cuda_kernels.port.sites import words
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Declaration
     from hatch_cuda_kernels.options import NvrtcOptions
     from hatch_cuda_kernels.port.instances import Template
 

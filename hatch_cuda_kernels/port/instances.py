@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
-from hatch_cuda_kernels.cpp import TextError, find_closing, lex, spell, split_at_commas
-from hatch_cuda_kernels.execution_space import is_kernel, parameters_of
+from hatch_cuda_kernels.cpp import Declaration, MacroTable, TextError, find_closing, lex, spell, split_at_commas
+from hatch_cuda_kernels.execution_space import DevicePass, is_kernel, parameters_of
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, is_name, launches, substitute, value_type, words
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Declaration, MacroTable
-    from hatch_cuda_kernels.execution_space import DevicePass
     from hatch_cuda_kernels.port.sites import Site, Spelling
 
 T = TypeVar("T")
@@ -161,7 +159,7 @@ class Instances:
     def _select_code(self, macros: Iterable[MacroTable]) -> tuple[set[str], list[tuple[Declaration, bool]]]:
         """Return the names to look for, and the bodies and other parts of declarations that have to do with them."""
         users: dict[str, list[str]] = defaultdict(list)
-        for macro in (one for table in macros for one in table.definitions()):
+        for macro in (one for table in macros for one in table.definitions):
             for text in _words([token.text for token in macro.body]):
                 users[text].append(macro.name)
         code: list[tuple[Declaration, bool, frozenset[str]]] = []

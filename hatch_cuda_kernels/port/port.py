@@ -33,8 +33,8 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.pool import one_worker
 from hatch_cuda_kernels.port.draft import DraftedModule, enumerators_of, manifest_text
-from hatch_cuda_kernels.port.instances import Instances
-from hatch_cuda_kernels.port.trials import NamesTrial, Trials, may_lack
+from hatch_cuda_kernels.port.instances import Instances, Template
+from hatch_cuda_kernels.port.trials import NamesTrial, ReadSource, Trials, may_lack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.cpp import Condition, Directive, Edit, Macro, TranslationUnit
     from hatch_cuda_kernels.execution_space import DevicePass
-    from hatch_cuda_kernels.port.instances import Template
     from hatch_cuda_kernels.port.sites import Site
-    from hatch_cuda_kernels.port.trials import ReadSource
 
 _DEFAULTS: Final = NvrtcOptions()
 _LINKED: Final = "{} is listed because device code here uses {}, which it defines"

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count, pairwise, takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp import find_closing, is_identifier, lex, spell, split_at_commas
+from hatch_cuda_kernels.cpp import Stream, StreamToken, find_closing, is_identifier, lex, spell, split_at_commas
 from hatch_cuda_kernels.libraries import dispatched, words_in
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-
-if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Stream, StreamToken
 
 #: The texts of some tokens.
 Spelling: TypeAlias = tuple[str, ...]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler import is_for_device, lacks_device_runtime, read_device_passes, undefined_symbols
 from hatch_cuda_kernels.compiler.binary import Diagnostic, bad_names, demangled, linkage_of_object, parse_log
-from hatch_cuda_kernels.cpp import SourceFile, TextError, lex, read_alone
+from hatch_cuda_kernels.cpp import Declaration, SourceFile, TextError, lex, read_alone
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError, InputError
-from hatch_cuda_kernels.execution_space import MARKS, SourceSet, blame
+from hatch_cuda_kernels.execution_space import MARKS, DevicePass, Level, Place, SourceSet, blame
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import override_options
 from hatch_cuda_kernels.pool import OutOfTimeError, run_isolated
@@ -22,8 +22,6 @@ from hatch_cuda_kernels.port.sites import launches
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.compiler import Compiled, Job, Recipe
-    from hatch_cuda_kernels.cpp import Declaration
-    from hatch_cuda_kernels.execution_space import DevicePass, Level, Place
     from hatch_cuda_kernels.includes import Project
 
 #: Compiles of one module for the sake of its instances.

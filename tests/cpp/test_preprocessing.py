@@ -261,7 +261,7 @@ def _told(unit):
         (one.file.name, one.directive, one.holds, [one.macros.at(name, one.time) for name in one.directive.texts])
         for one in unit.conditions
     ]
-    return found, conditions, {name: unit.macros.now(name) for name in "ABC"}, {*unit.macros.definitions()}
+    return found, conditions, {name: unit.macros.now(name) for name in "ABC"}, {*unit.macros.definitions}
 
 
 @pytest.mark.parametrize("seed", range(200))
