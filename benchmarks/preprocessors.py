@@ -43,7 +43,6 @@ from hatch_cuda_kernels.cpp import (
     Stream,
     TextError,
     TranslationUnit,
-    UnbalancedError,
     is_identifier,
     lex,
     lex_with_places,
@@ -126,7 +125,7 @@ def _guarded(check: Any, *arguments: Any) -> Result:  # one of the functions bel
     signal.setitimer(signal.ITIMER_PROF, _MOST_S)
     try:
         return check(*arguments)
-    except (UnbalancedError, InclusionError, TextError, ExpansionError) as error:
+    except (InclusionError, TextError, ExpansionError) as error:
         return {"outcome": "refused", "message": str(error).replace("\n", " ")[:200]}
     except (TimeoutError, subprocess.TimeoutExpired):
         return {"outcome": "time"}

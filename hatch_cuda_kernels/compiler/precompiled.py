@@ -25,7 +25,7 @@ from cuda.bindings import nvrtc
 from hatch_cuda_kernels.child_process import is_child
 from hatch_cuda_kernels.compiler.nvrtc_calls import Given, Made, NvrtcError, compile_program, open_program
 from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
-from hatch_cuda_kernels.cpp import Directive, SourceFile, UnbalancedError
+from hatch_cuda_kernels.cpp import Directive, SourceFile, TextError
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, find_includes
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -384,7 +384,7 @@ def read_opening(text: str) -> Opening:
     file = SourceFile("", text)
     try:
         groups = file.groups
-    except UnbalancedError:
+    except TextError:
         return Opening("", (), is_whole=False)
     directives = file.directives
     count = next((at for at in range(len(directives) + 1) if file.tokens(at)), len(directives) + 1)

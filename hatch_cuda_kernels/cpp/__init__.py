@@ -29,7 +29,7 @@ __getattr__ = lazy(
         "heads": "CLASS_KEYS",
         "lexer": (
             "Directive find_closing is_identifier is_literal lex lex_with_places SourceFile spell split_at_commas "
-            "TextError Token UnbalancedError"
+            "TextError Token"
         ),
         "macros": (
             "find_parenthesis Expander ExpansionError leading_to Macro MacroTable MacroToken parse_define "

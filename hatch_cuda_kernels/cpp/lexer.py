@@ -60,8 +60,6 @@ _OTHERWISE: Final = {
 _NUMBER_BEFORE: Final = re.compile(r"[0-9.+-]\w*+\Z", re.ASCII)
 #: The name of a raw string that a backslash splits.
 _SPLIT_RAW: Final = re.compile(r'R"[^()"\n\\]*+\\\r*+\n')
-
-
 #: What may begin a literal that goes over lines.
 _MAY_BE_RAW: Final = re.compile(rf'(?<!\w){_ENCODING}?+R"', re.ASCII)
 #: Where these stand before it on its line, ``/*`` may begin no comment.
@@ -114,7 +112,9 @@ _RAW_OR_NOT: Final = re.compile(
     re.ASCII,
 )
 _DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}
-_PAIRS: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
+#: What closes each bracket.
+CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
+_PAIRS: Final = {**CLOSING, "<": ">"}
 _OPERATORS: Final = frozenset(["+", "-", "*", "/", "%", "&", "|", "^", "&&", "||", "==", "!=", "<=", ">=", "?", ":"])
 _GROUP_BEGINS: Final = frozenset({"if", "ifdef", "ifndef"})
 _GROUP_GOES_ON: Final = frozenset({"elif", "elifdef", "elifndef", "else", "endif"})
@@ -263,8 +263,7 @@ class SourceFile:
         return self.place(position + self._length(position, token) - 1) + 1
 
     def _length(self, position: int, token: str) -> int:
-        """Return how long a token is as it is spelled: a digraph is longer than what it stands for."""
-        return len(token) if self.joined.startswith(token, position) else len(token) * 2
+        return len(token) if self.joined.startswith(token, position) else len(token) * 2  # it is a digraph
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -356,19 +355,19 @@ class SourceFile:
 
     @cached_property
     def groups(self) -> dict[int, int]:
-        """The index of the next directive of each conditional's group, but for ``#endif``. Raises UnbalancedError."""
+        """The index of the next directive of each conditional's group, but for ``#endif``. Raises TextError."""
         following: dict[int, int] = {}
         waiting: list[int] = []
         for at, directive in enumerate(self.directives):
             if directive.word in _GROUP_GOES_ON:
                 if not waiting:
-                    raise UnbalancedError(f"#{directive.word} without #if", self, directive.start)
+                    raise TextError(f"#{directive.word} without #if", self, directive.start)
                 following[waiting.pop()] = at
             if directive.is_conditional and directive.word != "endif":
                 waiting.append(at)
         if waiting:
             directive = self.directives[waiting[-1]]
-            raise UnbalancedError(f"#{directive.word} without #endif", self, directive.start)
+            raise TextError(f"#{directive.word} without #endif", self, directive.start)
         return following
 
     def group(self, at: int) -> list[int]:
@@ -380,7 +379,7 @@ class SourceFile:
 
     @cached_property
     def guard(self) -> str:
-        """The macro that tells whether the file was read before; empty without one. Raises UnbalancedError."""
+        """The macro that tells whether the file was read before; empty without one. Raises TextError."""
         first = next((at for at, one in enumerate(self.directives) if one.word != "pragma"), 0)
         names = [(one.word, one.texts[:1]) for one in self.directives[first : first + 2]]
         if [word for word, _ in names] != ["ifndef", "define"] or names[0][1] != names[1][1]:
@@ -393,10 +392,6 @@ class TextError(Exception):
 
     def __init__(self, message: str, file: SourceFile, offset: int) -> None:
         super().__init__(f"{file.at(offset)}: {message}")
-
-
-class UnbalancedError(TextError):
-    """A conditional group begins or ends without its counterpart."""
 
 
 def find_closing(tokens: Sequence[str], opening: int) -> int | None:

@@ -23,7 +23,7 @@ from hatch_cuda_kernels.cpp.heads import (
     described,
     is_value,
 )
-from hatch_cuda_kernels.cpp.lexer import is_identifier, is_literal
+from hatch_cuda_kernels.cpp.lexer import CLOSING, is_identifier, is_literal
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _ACCESS: Final = frozenset({"public", "private", "protected"})
 _BEHIND_PARAMETERS: Final = frozenset(
     {"const", "volatile", "noexcept", "override", "final", "try", "requires", "throw"}
 )
-_CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 #: What is in no head of a function that is glanced at, besides what it is called and its types.
 _NOT_IN_HEADS: Final = (
     frozenset("{};:=,<>[]()#")
@@ -209,7 +208,7 @@ class DeclarationParser:
     def _group(self, head: Head) -> tuple[int, int]:
         """Take a bracket that is next, and all up to the one that closes it; return their places in the head."""
         first, cursor, add = len(head.tokens), self._cursor, head.tokens.append
-        waiting = [_CLOSING[self._take(head, is_top=False).text]]
+        waiting = [CLOSING[self._take(head, is_top=False).text]]
         while waiting:
             if (cursor.waiting or cursor.pull()) and cursor.waiting[-1].text[0] != "#":
                 add(token := cursor.waiting.pop())  # most tokens of a text are read here
@@ -217,7 +216,7 @@ class DeclarationParser:
                 token = self._take(head, is_top=False)
             text = token.text
             if text in OPENING:
-                waiting.append(_CLOSING[text])
+                waiting.append(CLOSING[text])
             elif text in CLOSED and waiting.pop() != text:
                 raise self._stream.error(f"a {text} that closes nothing", head.tokens[-1].at)
         return first, len(head.tokens) - 1

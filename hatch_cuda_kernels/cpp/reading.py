@@ -106,7 +106,7 @@ def parse(
 
 
 def read_alone(file: SourceFile) -> Iterator[Declaration]:
-    """Yield what a file declares without its includes. Raises TextError and UnbalancedError for unbalanced text."""
+    """Yield what a file declares without its includes. Raises TextError for unbalanced text."""
     macros = MacroTable({}, lambda _: True)
     unit = TranslationUnit.read({file.name: file}, [file.name], lambda _file, _directive: (), macros)
     return (declaration for reading in parse(unit)[0] for declaration in reading)
@@ -170,14 +170,5 @@ class _UnitParser:
         for key, inner in inclusions.items():
             if key in scopes and key not in inside:
                 yield inner.visit, scopes[key]
-            else:
-                self._add_parts(inner.visit)
-
-    def _add_parts(self, visit: Visit) -> None:
-        """Note a file that stands inside a declaration, and all that it includes; not one that was read before."""
-        self._parts.update({visit.file.name} if visit.items else ())
-        waiting = [*visit.inclusions]
-        while waiting:
-            inner = waiting.pop().visit
-            self._parts.add(inner.file.name)
-            waiting += inner.inclusions
+            else:  # it stands inside a declaration, with all that it includes, unless it was read before
+                self._parts.update(one.file.name for one in inner.visit.whole if one.items or one is not inner.visit)

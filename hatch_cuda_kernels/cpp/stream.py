@@ -9,16 +9,23 @@ from functools import cached_property
 from itertools import compress, product, repeat, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile, TextError, is_identifier
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken, closes_braces, leading_to
+from hatch_cuda_kernels.cpp.lexer import CLOSING, Directive, SourceFile, TextError, is_identifier
+from hatch_cuda_kernels.cpp.macros import (
+    UNKNOWN_VALUE,
+    Expander,
+    ExpansionError,
+    MacroTable,
+    MacroToken,
+    closes_braces,
+    leading_to,
+)
 from hatch_cuda_kernels.cpp.unit import Inclusion, Item, Run, Visit
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.macros import Macro, MacroTable, State
+    from hatch_cuda_kernels.cpp.macros import Macro, State
 
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
-_CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 #: Tokens that are read at once where none is a macro, first and at most: many are passed by.
 _AT_FIRST: Final = 4
 _AT_ONCE: Final = 32
@@ -165,8 +172,8 @@ class Stream:
             for text in item.tokens:
                 macro = self._macro_at(text, item.time) if text in self._bracing else None
                 for one in (text,) if macro is None else (token.text for token in macro.body):
-                    if one in _CLOSING:
-                        waiting.append(_CLOSING[one])
+                    if one in CLOSING:
+                        waiting.append(CLOSING[one])
                     elif one in {")", "]", "}"} and (not waiting or waiting.pop() != one):
                         return False
         return not waiting

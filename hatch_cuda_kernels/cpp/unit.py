@@ -165,7 +165,7 @@ class TranslationUnit:
         *,
         has_words: Callable[[str], bool] = bool,
     ) -> TranslationUnit:
-        """Read the files ``start``, one by one, and all they include. Raises UnbalancedError and InclusionError.
+        """Read the files ``start``, one by one, and all they include. Raises TextError and InclusionError.
 
         ``has_words`` tells, by its name, of which file more than the directives matters.
         """
@@ -247,16 +247,13 @@ class _UnitReader:
                 continue
             since = self._read_since(wanted.name)
             self._wanted.append((wanted.name, since))
-            result = self._repeated(wanted) if since is None else self._passed(wanted)
+            macros = self._unit.macros
+            result = self._repeated(wanted) if since is None else Visit(wanted, macros.since(macros.mark()))
             if result is None:
                 self._count(1, len(waiting), wanted)
                 waiting.append(self._frame(wanted))
         assert result is not None  # noqa: S101 - of the first file
         return result
-
-    def _passed(self, file: SourceFile) -> Visit:
-        macros = self._unit.macros
-        return Visit(file, macros.since(macros.mark()))
 
     def _read_since(self, name: str) -> int | None:
         """Return how many files were read when it was clear that one is not read again; None for one that is."""
@@ -427,7 +424,7 @@ class _UnitReader:
         elif directive.word == "pragma" and directive.texts == ("once",):
             self._read_once(file.name)
             self._open[file.name] = self._unit.count
-        elif directive.word in {"include", "include_next", "import"}:
+        elif directive.is_include:
             return (yield from self._include(file, at, directive))
         return []
 

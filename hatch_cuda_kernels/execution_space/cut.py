@@ -12,19 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, closes_captures, is_identifier
+from hatch_cuda_kernels.execution_space import marks
 from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
-from hatch_cuda_kernels.execution_space.marks import (
-    ATTRIBUTES,
-    HOST,
-    MARKS,
-    VirtualFunctions,
-    align_class,
-    align_member,
-    attribute_tokens,
-    edit_of,
-    is_constant,
-    is_marked,
-)
+from hatch_cuda_kernels.execution_space.marks import edit_of, is_constant, is_marked
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
@@ -33,7 +23,7 @@ if TYPE_CHECKING:
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 #: Words of declarations that may change, whatever else they say.
-_CHANGED: Final = frozenset({"__host__", *MARKS, *ATTRIBUTES})
+_CHANGED: Final = frozenset({"__host__", *marks.MARKS, *marks.ATTRIBUTES})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 #: How the names of types begin that stand for what was cut.
 _CUT: Final = "hatch_cuda_kernels_cut_"
@@ -47,8 +37,6 @@ _STUB: Final = '{{ asm("host code of {};"); }}'
 
 #: How much of a declaration goes: what the rules say; a value or a deduced body, too; all of it.
 Level = Literal["plain", "deep", "whole"]
-
-
 #: A scope, and the name of what is declared there.
 Name: TypeAlias = tuple[tuple[str, ...], str]
 
@@ -86,15 +74,15 @@ class _ReadingNotes:
     def __init__(self, reading: Reading) -> None:
         self.marked: Final[set[int]] = set()
         """The declarations that are for the device, by identity."""
-        self.marked_names: Final[set[Name]] = set()
-        self.constants: Final[set[Name]] = set()
+        self.for_device: Final[set[Name]] = set()
+        """What is marked or a constant."""
         self.forward: Final[set[tuple[str, tuple[str, ...]]]] = set()
         """Marked functions that are declared outside classes without a body, with their parameters."""
         self.host_functions: Final[set[str]] = set()
         """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
         self.functions: Final[set[str]] = set()
         """The names of all marked functions."""
-        self.virtual: Final = VirtualFunctions()
+        self.virtual: Final = marks.VirtualFunctions()
         self.unsettled: Final[list[Declaration]] = []
         """Declarations that may change."""
         for declaration in reading:
@@ -109,12 +97,11 @@ class _ReadingNotes:
         key = _key(declaration)
         if marked:
             self.marked.add(id(declaration))
-            self.marked_names.add(key)
-        if is_constant(declaration):
-            self.constants.add(key)
-        if not marked:
+        else:
             self.virtual.note(declaration)
-        if declaration.kind == "function" and not marked and not is_constant(declaration):
+        if marked or is_constant(declaration):
+            self.for_device.add(key)
+        elif declaration.kind == "function":
             owners = (*key[0][-1:], *([] if declaration.is_member else [""]))
             self.host_functions.update(f"{owner}::{key[1]}" for owner in owners)
         if declaration.kind == "function" and marked:
@@ -152,10 +139,9 @@ class Cutter:
 
     def __post_init__(self) -> None:
         self._notes = [reading.remembered(_ReadingNotes) for reading in self._readings]
-        self._virtual = VirtualFunctions.together(notes.virtual for notes in self._notes)
+        self._virtual = marks.VirtualFunctions.together(notes.virtual for notes in self._notes)
         self._marked: set[int] = set().union(*(one.marked for one in self._notes))
-        self._marked_names: set[Name] = set().union(*(one.marked_names for one in self._notes))
-        self._constants: set[Name] = set().union(*(one.constants for one in self._notes))
+        self._for_device: set[Name] = set().union(*(one.for_device for one in self._notes))
         self._host_functions: set[str] = set().union(*(one.host_functions for one in self._notes))
         self._functions: set[str] = set().union(*(one.functions for one in self._notes))
         self._forward: dict[str, set[tuple[str, ...]]] = defaultdict(set)
@@ -202,9 +188,9 @@ class Cutter:
             editor.replace(declaration.tokens, edit_of(declaration, "removed", self._stand_in(declaration)))
             return
         if declaration.kind == "class":
-            align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
+            marks.align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
         elif declaration.kind == "variable" and declaration.is_member and "static" not in declaration.words:
-            align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
+            marks.align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
         if id(declaration) in self._marked:
             self._found.has_unmarked |= _has_local_class(declaration)
             is_constant_one = all(one.is_const and one.value for one in declaration.declarators)
@@ -246,8 +232,8 @@ class Cutter:
             macro = None if use is None else declaration.stream.macro(use.first)
             if macro is not None and [token.text for token in macro.body] == ["__host__"]:
                 self._host_macros.append((id(declaration), macro))
-        for token in attribute_tokens(declaration):
-            if token.text in HOST:
+        for token in marks.attribute_tokens(declaration):
+            if token.text in marks.HOST:
                 editor.replace([token], edit_of(declaration, "mark", ""))
 
     def _function(self, declaration: Declaration, editor: Editor) -> None:
@@ -288,7 +274,7 @@ class Cutter:
         if name.startswith(("operator new", "operator delete")) and not declaration.is_member:
             return True  # the toolkit declares these with marks
         is_specialized = declaration.is_specialization and name in self._functions
-        if is_specialized or (declaration.qualifier and {(scope, name)} & (self._marked_names | self._constants)):
+        if is_specialized or (declaration.qualifier and (scope, name) in self._for_device):
             return True
         is_free = not declaration.is_member and not declaration.qualifier
         if is_free and any(_may_be(one, _parameters(declaration)) for one in self._forward.get(name, ())):
@@ -338,8 +324,7 @@ class Cutter:
         """Take out the definition of a static member, whose declaration stays in its class."""
         declarators = declaration.declarators
         is_declared = declaration.is_specialization and not any(one.value for one in declarators)
-        is_for_device = not (self._marked_names | self._constants).isdisjoint([_key(declaration)])
-        if is_declared or is_for_device or all(one.is_const for one in declarators):
+        if is_declared or _key(declaration) in self._for_device or all(one.is_const for one in declarators):
             return
         editor.replace(declaration.tokens, edit_of(declaration, "definition", ""))
 

@@ -7,37 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp import (
-    Edit,
-    Edited,
-    Expander,
-    InclusionError,
-    MacroTable,
-    MacroToken,
-    TextError,
-    closes_captures,
-    evaluate,
-    leading_to,
-    parse,
-    parse_defines,
-    texts_of,
-)
+from hatch_cuda_kernels import cpp, libraries
 from hatch_cuda_kernels.execution_space.cut import Cut, Cutter, Level, Levels, Place, place_of
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange, cut_closure
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
 from hatch_cuda_kernels.includes import Closure, is_projects
-from hatch_cuda_kernels.libraries import (
-    entry,
-    has_toolkit_prefix,
-    header_probes,
-    is_host_header,
-    is_toolkit_macro,
-    may_be_defined,
-    nvcc_macros,
-    shared_macros,
-    words_in,
-)
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, cuts_host_code
 
@@ -59,7 +34,7 @@ class DevicePass:
     parts: frozenset[str]
     """Files that stand inside declarations of others."""
     found: Cut
-    renames: Mapping[str, Sequence[Edit]]
+    renames: Mapping[str, Sequence[cpp.Edit]]
     """What gives headers their names in memory."""
 
     def changes(self) -> tuple[SourceChange, ...]:
@@ -76,7 +51,7 @@ class DevicePass:
         name = f"{VIRTUAL_ROOT}{error.file}"
         if name not in self.files or not error.column:
             return None, 0
-        edited = Edited(self.files[name], (*self.renames.get(name, ()), *self.found.edits.get(name, ())))
+        edited = cpp.Edited(self.files[name], (*self.renames.get(name, ()), *self.found.edits.get(name, ())))
         line = "".join(edited.text.split("\n")[error.line - 1 : error.line])
         shown = error.excerpt[0]
         start = line.find(shown.strip())
@@ -107,7 +82,7 @@ def as_device_pass(
     cuts = cuts_host_code(options)
     try:
         passed = _read_device_pass(closure, options, levels, before)
-    except (TextError, InclusionError, RecursionError) as error:
+    except (cpp.TextError, cpp.InclusionError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError)
         said = f"{closure.program_name}: brackets are nested deeper than can be read" if is_deep else str(error)
         return DeviceSource.of(closure, ClosureCut(unread=said.replace(VIRTUAL_ROOT, "") if cuts else "")), None
@@ -136,16 +111,16 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, b
     texts = {name: file.text for name, file in files.items()}
     if before is not None and texts == {name: file.text for name, file in before.files.items()}:
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
-    probes = header_probes(closure.standard)
-    predefined = {**nvcc_macros(), **shared_macros(options.std), **probes, **parse_defines(options.define)}
+    predefined = {**libraries.nvcc_macros(), **libraries.shared_macros(options.std)}
+    predefined |= {**libraries.header_probes(closure.standard), **cpp.parse_defines(options.define)}
     # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
     directives = (one for name, file in files.items() if name.startswith(VIRTUAL_ROOT) for one in file.directives)
     defined = {one.texts[0] for one in directives if one.word == "define" and one.texts}
-    own = {file.guard for file in files.values()} | {name for name in defined if not has_toolkit_prefix(name)}
-    macros = MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
-
+    own = {file.guard for file in files.values()} | {name for name in defined if not libraries.has_toolkit_prefix(name)}
+    may_be_defined = libraries.may_be_defined
+    macros = cpp.MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
     unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)
-    readings, parts = parse(unit, is_projects)
+    readings, parts = cpp.parse(unit, is_projects)
     passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
     passed.found = _cut(passed, levels, options.host_only)
     return passed
@@ -161,7 +136,7 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     _swallow_includes(found)
     for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
         directive = next(one for one in passed.files[macro.file].directives if one.start == macro.offset)
-        edit = Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
+        edit = cpp.Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
         found.edits[macro.file].append(edit)
     _take_includes(unit, found, host_only)
     defined = {(macro.file, macro.offset) for macro in macros.definitions}
@@ -182,8 +157,8 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
 
 
 def _is_toolkits(name: str) -> bool:
-    is_nvrtcs = name in words_in("compilers", "nvrtc", "only")
-    return is_toolkit_macro(name) and not is_nvrtcs and not name.startswith("__GNUC")
+    is_nvrtcs = name in libraries.words_in("compilers", "nvrtc", "only")
+    return libraries.is_toolkit_macro(name) and not is_nvrtcs and not name.startswith("__GNUC")
 
 
 def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
@@ -192,8 +167,8 @@ def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
     if not ours:
         return
     known = [*unit.macros.definitions]
-    words = {*nvcc_macros(), *_PROBES, *(one.name for one in known if one.makes_names)}
-    telling = leading_to(words, known)
+    words = {*libraries.nvcc_macros(), *_PROBES, *(one.name for one in known if one.makes_names)}
+    telling = cpp.leading_to(words, known)
     times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)
     for condition in ours:
         if not telling.isdisjoint(condition.directive.texts):
@@ -208,45 +183,45 @@ def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
             texts = {str(int(holds)) for holds in values if holds is not None}
         if len(texts) > 1:
             message = "this condition is read several times and depends on the compiler in several ways"
-            raise TextError(message, conditions[0].file, directive.start)
+            raise cpp.TextError(message, conditions[0].file, directive.start)
         text = f"#{'elif' if directive.word.startswith('el') else 'if'} {texts.pop()}"
-        found.edits[name].append(Edit(directive.start, directive.end, text, "condition", directive.operand.strip()))
+        found.edits[name].append(cpp.Edit(directive.start, directive.end, text, "condition", directive.operand.strip()))
 
 
 def _differs(condition: Condition) -> bool:
     """Return whether a condition may hold for one of nvcc and NVRTC only."""
-    nvcc, macros = nvcc_macros(), condition.macros
+    nvcc, macros = libraries.nvcc_macros(), condition.macros
 
     def look_up(name: str) -> tuple[Macro | None, ...]:
         known = macros.at(name, condition.time)
         return (None,) if known == nvcc.get(name) else known
 
     if condition.holds is not None:
-        return evaluate(condition.directive, look_up) != condition.holds
+        return cpp.evaluate(condition.directive, look_up) != condition.holds
     tokens, is_answered = _with_probes(condition.directive)
     return is_answered or any(_is_nvccs(token.text, macros, condition.time) for token in tokens)
 
 
-def _with_probes(directive: Directive) -> tuple[list[MacroToken], bool]:
+def _with_probes(directive: Directive) -> tuple[list[cpp.MacroToken], bool]:
     """Return the tokens of a condition, each ``__has_include`` as one, and whether nvcc's host answers one of them."""
     tokens = directive.tokens()
-    found: list[MacroToken] = []
+    found: list[cpp.MacroToken] = []
     is_answered, at = False, 0
     while at < len(tokens):
         token = tokens[at]
         is_probe = token.text in _PROBES and at + 1 < len(tokens)
         end = next((end for end in range(at, len(tokens)) if tokens[end].text == ")"), at) if is_probe else at
         spelled = "".join(one.text for one in tokens[at + 1 : end + 1])
-        is_known = spelled.startswith("(<") and spelled[2:-2] in words_in("host", "system", "headers")
-        found.append(MacroToken("1" if is_known else token.text + spelled, token.is_spaced))
+        is_known = spelled.startswith("(<") and spelled[2:-2] in libraries.words_in("host", "system", "headers")
+        found.append(cpp.MacroToken("1" if is_known else token.text + spelled, token.is_spaced))
         is_answered |= is_known
         at = end + 1
     return found, is_answered
 
 
-def _is_nvccs(name: str, macros: MacroTable, time: int) -> bool:
+def _is_nvccs(name: str, macros: cpp.MacroTable, time: int) -> bool:
     """Return whether a name leads to a macro that nvcc alone defines."""
-    nvcc = nvcc_macros()
+    nvcc = libraries.nvcc_macros()
     return any(known == nvcc.get(one) for one, known in macros.reached([name], time).items())
 
 
@@ -261,8 +236,8 @@ def _with_values(condition: Condition) -> str:
     taken, _ = _with_probes(directive)
     if directive.word.endswith("def"):
         words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
-        taken = [*map(MacroToken, words), *taken[:1]]
-    texts = texts_of(Expander(look_up, kept={"defined"}).expand(taken))
+        taken = [*map(cpp.MacroToken, words), *taken[:1]]
+    texts = cpp.texts_of(cpp.Expander(look_up, kept={"defined"}).expand(taken))
     found: list[str] = []
     while texts:
         text = texts.pop(0)
@@ -272,7 +247,7 @@ def _with_values(condition: Condition) -> str:
             name = operand[len(operand) // 2] if operand else ""
             found += ["1"] if look_up(name) else [text, *operand]
         elif _is_nvccs(text, macros, time):
-            raise TextError("this condition depends on the compiler in several ways", file, directive.start)
+            raise cpp.TextError("this condition depends on the compiler in several ways", file, directive.start)
         else:
             found.append(text)
     return " ".join(found)
@@ -289,7 +264,7 @@ def _swallow_includes(found: Cut) -> None:
     for (name, start, end), ways in texts.items():
         text = ways.pop()
         if not ways and text is not None:
-            found.edits[name].append(Edit(start, end, text, "include"))
+            found.edits[name].append(cpp.Edit(start, end, text, "include"))
 
 
 def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
@@ -298,7 +273,7 @@ def _directive_for(name: str, now: tuple[Macro | None, ...]) -> str:
     if macro is None:
         return f"#undef {name}"
     parameters = "" if macro.parameters is None else "(" + ", ".join(macro.parameters) + ")"
-    return f"#define {name}{parameters} " + " ".join(texts_of(macro.body))
+    return f"#define {name}{parameters} " + " ".join(cpp.texts_of(macro.body))
 
 
 def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]) -> None:
@@ -309,12 +284,11 @@ def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]
         if not name or not file.name.startswith(VIRTUAL_ROOT):
             continue
         is_system = directive.operand.lstrip().startswith("<")
-        if f"<{name}>" in host_only or is_host_header(name, is_system=is_system):
-            brought = (
-                one for begin, known in entry("cuda", "brought").items() if name.startswith(begin) for one in known
-            )
-            text = next((f"#include <{one}>" for one in brought if one in others), "")
-            edit = Edit(directive.start, directive.end, text, "include", name)
+        if f"<{name}>" in host_only or libraries.is_host_header(name, is_system=is_system):
+            brought = libraries.entry("cuda", "brought").items()
+            headers = (one for begin, known in brought if name.startswith(begin) for one in known)
+            text = next((f"#include <{one}>" for one in headers if one in others), "")
+            edit = cpp.Edit(directive.start, directive.end, text, "include", name)
             if edit not in found.edits[file.name]:
                 found.edits[file.name].append(edit)
 
@@ -330,14 +304,14 @@ def _spell_macros(
         texts = [token.text for token in tokens]
         if texts[1:3] == ["#", "pragma"] and texts[3:4] in (["unroll"], ["nounroll"]):
             text = f'#define {texts[0]} _Pragma("{" ".join(texts[3:])}")'
-            found.edits[file.name].append(Edit(directive.start, directive.end, text, "pragma", texts[0]))
+            found.edits[file.name].append(cpp.Edit(directive.start, directive.end, text, "pragma", texts[0]))
         has_parameters = texts[1:2] == ["("] and not tokens[1].is_spaced
         body = texts.index(")") + 1 if has_parameters else 1
         for at, token in enumerate(tokens[body:]):
             first = at
             while first and texts[body + first] in lambda_marks:
                 first -= 1
-            if first < at and closes_captures(texts[body:], first):
+            if first < at and cpp.closes_captures(texts[body:], first):
                 start = file.place(token.start)
                 end = file.place_behind(start, token.text)
-                found.edits[file.name].append(Edit(start, end, "", "mark", texts[0]))
+                found.edits[file.name].append(cpp.Edit(start, end, "", "mark", texts[0]))

@@ -87,16 +87,10 @@ class ClosureCut(NamedTuple):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ClosureCut:
         """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
-        return cls(
-            tuple((name, start, end, text, drops) for name, start, end, text, drops in data["edits"]),
-            data["default_device"],
-            tuple(data["variables"]),
-            data["loses_constants"],
-            tuple(data["host_headers"]),
-            data["unread"],
-            Declared.from_json(data["declared"]),
-            tuple(data["implied"]),
-        )
+        values = {name: data[name] for name in cls._fields}
+        values |= {name: tuple(data[name]) for name in ("variables", "host_headers", "implied")}
+        values["edits"] = tuple((name, start, end, text, drops) for name, start, end, text, drops in data["edits"])
+        return cls(**{**values, "declared": Declared.from_json(data["declared"])})
 
 
 NOT_CUT: Final[ClosureCut] = ClosureCut()
@@ -183,14 +177,10 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
     gone = {*made.host_headers}
     if gone:
         taken = {
-            (name, edit.start) for name, found in edits.items() for edit in found if edit.text[:8] in {"", "#include"}
+            (name, one.start) for name, found in edits.items() for one in found if one.text[:8] in {"", "#include"}
         }
-        gone -= {
-            origin.target(file, one)
-            for file in origin.files.values()
-            for one in file.directives
-            if one.is_include and (file.name, one.start) not in taken
-        }
+        includes = ((file, one) for file in origin.files.values() for one in file.directives if one.is_include)
+        gone -= {origin.target(file, one) for file, one in includes if (file.name, one.start) not in taken}
     cut = replace(
         DeviceSource.of(closure, made),
         source=shown.get(closure.program_name, closure.source),

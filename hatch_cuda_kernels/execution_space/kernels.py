@@ -165,13 +165,9 @@ def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
     return tuple(DeclaredParameter(cpp.spell(kind), name) for kind, name in found)
 
 
-def _file(declaration: Declaration) -> str:
-    return declaration.stream.place(declaration.tokens[0].at)[0].name
-
-
 def _kernel(one: Declaration) -> DeclaredKernel:
-    is_template = one.template is not None
-    return DeclaredKernel(one.full_name(), parameters_of(one), is_template, one.has_c_linkage, _file(one))
+    file, is_template = one.stream.place(one.tokens[0].at)[0], one.template is not None
+    return DeclaredKernel(one.full_name(), parameters_of(one), is_template, one.has_c_linkage, file.name)
 
 
 def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
@@ -179,15 +175,15 @@ def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
         return
     words = declaration.words
     marked = not words.isdisjoint(_VARIABLE_MARKS)
-    is_constexpr = "constexpr" in words
-    if not marked and not is_constexpr:
+    if not marked and "constexpr" not in words:
         return
+    file, _, _ = declaration.stream.place(declaration.tokens[0].at)
     firsts = [*(one.first for one in declaration.declarators[1:]), len(declaration.tokens)]
     for one, end in zip(declaration.declarators, firsts, strict=True):
         before_value = declaration.tokens[one.first : one.value[0] if one.value else end]
         if marked or any(token.text == "[" for token in before_value):
-            name, is_managed = declaration.full_name(one.name), "__managed__" in words
-            yield DeclaredVariable(name, "extern" not in words, _file(declaration), is_managed)
+            name = declaration.full_name(one.name)
+            yield DeclaredVariable(name, "extern" not in words, file.name, "__managed__" in words)
 
 
 def _agreed(forms: Sequence[DeclaredParameter]) -> DeclaredParameter:

@@ -69,8 +69,9 @@ class _Oracle:
                 if any(self._further(one) != level for one in self._at[place_of(declaration)]):
                     break
                 if level is not None:
-                    place = self._declarator_at(declaration, offset) if level == "deep" else place_of(declaration)
-                    found[place] = level
+                    places = _places(declaration)  # the declarator that the error is in goes deep; of a function, it
+                    inside = [one for one in places[1:] if one.offset <= offset] if level == "deep" else []
+                    found[[places[0], *inside][-1]] = level
                     break
                 if self._is_marked(declaration) or self._levels.get(place_of(declaration)) == "whole":
                     break
@@ -83,11 +84,6 @@ class _Oracle:
         for _, _, declaration in sorted(around, key=lambda one: one[1] - one[0]):
             yield declaration, offset
 
-    def _declarator_at(self, declaration: Declaration, offset: int) -> Place:
-        """Return the place of the declarator that an error is in; of a function, its own."""
-        first, *others = _places(declaration)
-        return [first, *(one for one in others if one.offset <= offset)][-1]
-
     def _is_marked(self, declaration: Declaration) -> bool:
         return declaration.kind not in {"class", "namespace"} and is_marked(declaration)
 
@@ -97,11 +93,8 @@ class _Oracle:
             return None
         if self._levels.get(place_of(declaration)) == "whole":
             return None
-        has_value = (
-            declaration.kind == "variable"
-            and not declaration.is_member
-            and any(one.value for one in declaration.declarators)
-        )
+        is_free = declaration.kind == "variable" and not declaration.is_member
+        has_value = is_free and any(one.value for one in declaration.declarators)
         is_deduced = declaration.kind == "function" and declaration.body is not None and "auto" in declaration.words
         is_plain = all(self._levels.get(place) != "deep" for place in _places(declaration))
         if is_plain and (has_value or is_deduced):

@@ -34,7 +34,7 @@ class Origin(NamedTuple):
         return self._replace(files={**self.files, **files}, targets=targets)
 
     def read(self, start: Iterable[str], macros: MacroTable, has_words: Callable[[str], bool]) -> TranslationUnit:
-        """Read those of some files that are in memory, and all they include. Raises UnbalancedError, InclusionError.
+        """Read those of some files that are in memory, and all they include. Raises TextError, InclusionError.
 
         ``has_words`` is as for a unit.
         """

@@ -14,16 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels import libraries  # whose tables few sources need
-from hatch_cuda_kernels.cpp import (
-    Expander,
-    ExpansionError,
-    Macro,
-    MacroToken,
-    find_parenthesis,
-    is_identifier,
-    leading_to,
-)
+from hatch_cuda_kernels import cpp, libraries
+from hatch_cuda_kernels.cpp import Macro, MacroToken
 from hatch_cuda_kernels.includes.project import wandering
 from hatch_cuda_kernels.includes.texts import PROBES, SourceText
 
@@ -78,7 +70,7 @@ def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> Mad
     definitions = {name: (*found.values(),) for name, found in defined.items()}
     by_name = {text.file.name: text for text in known}
     operands: dict[tuple[object, ...], _Operand] = {}
-    probing = leading_to(PROBES, (macro for found in definitions.values() for macro in found))
+    probing = cpp.leading_to(PROBES, (macro for found in definitions.values() for macro in found))
     for text in known:
         for directive in text.file.directives:
             for operand in _operands(text, directive, probing):
@@ -113,9 +105,9 @@ def _calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
         end = at + 1
         if tokens[at].text == "defined":
             end = at + (4 if tokens[at + 1 : at + 2] and tokens[at + 1].text == "(" else 2)
-        elif is_identifier(tokens[at].text):
+        elif cpp.is_identifier(tokens[at].text):
             if end < len(tokens) and tokens[end].text == "(":
-                end = find_parenthesis(tokens, end) + 1
+                end = cpp.find_parenthesis(tokens, end) + 1
             yield (*tokens[at:end],)
         at = end
 
@@ -153,7 +145,7 @@ class _Search:
                 name, options = choice.args
                 waiting += ({**chosen, name: option} for option in options)
                 continue
-            except (ExpansionError, RecursionError):
+            except (cpp.ExpansionError, RecursionError):
                 made = None
             if made is None or count > _MOST:
                 problem = _TOO_LONG.format(place=self._operand.place, budget=_BUDGET)
@@ -181,7 +173,7 @@ class _Search:
             return options[0]
 
         self._left -= len(self._operand.tokens)
-        found = Expander(look_up, kept={"defined"}, budget=max(self._left, 0)).expand(self._operand.tokens)
+        found = cpp.Expander(look_up, kept={"defined"}, budget=max(self._left, 0)).expand(self._operand.tokens)
         self._left -= len(found)
         return found
 

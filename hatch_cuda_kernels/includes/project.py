@@ -40,7 +40,8 @@ def package_folders(name: str) -> tuple[Path, ...]:
     places = [Path(place, *rest).absolute() for place in _places(first)]
     found = tuple(place for place in places if place.is_dir())
     found = next(((place,) for place in found if (place / "__init__.py").is_file()), found)
-    if archive := next((place for place in places if _in_archive(place)), None) if not found else None:
+    in_archives = (place for place in places if any(parent.is_file() for parent in place.parents))
+    if not found and (archive := next(in_archives, None)):
         raise InputError(f"{name!r} is in the archive {archive}; install it, so that its files are in folders")
     return found
 
@@ -59,10 +60,6 @@ def _places(name: str) -> list[str]:
     if spec is not None and spec.submodule_search_locations is None:
         raise InputError(f"{name!r} is one file ({spec.origin}), and not a package, which may have folders of headers")
     return [] if spec is None else [str(place) for place in spec.submodule_search_locations or ()]
-
-
-def _in_archive(place: Path) -> bool:
-    return any(parent.is_file() for parent in place.parents)
 
 
 def is_in_environment(folder: Path, name: str) -> bool:
@@ -202,9 +199,10 @@ class ProjectFiles:
                         kind = _kind(entry)
                         if kind is not None and not _UNSPELLABLE.search(entry.name):
                             real = Path(os.path.realpath(entry.path)) if entry.is_symlink() else tree
-                            is_inside = real.is_relative_to(tree) or (
-                                tree is not self.root and _is_copied(Path(tree.name, inner, entry.name), real)
-                            )
+                            alike = Path(tree.name, inner, entry.name).parts
+                            # Some installers make a tree of links to another one.
+                            is_copied = tree is not self.root and real.parts[-len(alike) :] == alike
+                            is_inside = real.is_relative_to(tree) or is_copied
                             found[entry.name] = kind if is_inside and not outside else _OUTSIDE
             except (FileNotFoundError, NotADirectoryError):
                 pass  # a folder of given files only, or one that was just removed; a link to a file outside the project
@@ -250,11 +248,6 @@ def _intact(path: Path, digest: str) -> bytes:
     if sha256(data).hexdigest() != digest:
         raise StoreError(str(path), "this source does not match the digest in the index; reinstall the package")
     return data
-
-
-def _is_copied(path: Path, real: Path) -> bool:
-    """Return whether a link of a package leads to its like: some installers make a tree of links to another one."""
-    return real.parts[-len(path.parts) :] == path.parts
 
 
 def _kind(entry: os.DirEntry[str]) -> _Kind | None:

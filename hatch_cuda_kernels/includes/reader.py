@@ -171,8 +171,6 @@ class _Reader:
 
     def _computed(self, spellings: dict[str, str], *, at_last: bool = False) -> list[str]:
         """Return the files that computed includes may name, at last all declared ones if a name is unknown."""
-        if not self.named("computed") + self.named("probes"):
-            return []
         found = self._named_by_macros()
         files = {name: self.include_file(name) for name in found.names - spellings.keys()}
         spellings |= {name: path for name, path in files.items() if path is not None}
@@ -180,7 +178,7 @@ class _Reader:
         return sorted({path for name, path in spellings.items() if every or name in found.names})
 
     def _named_by_macros(self) -> MadeNames:
-        if self._by_macros[0] != len(self.done):
+        if self._by_macros[0] != len(self.done) and self.named("computed") + self.named("probes"):
             texts = [self.text(path) for path in self.done]
             found = named_by_macros(texts, self.define)
             # What a condition spells for a macro that probes is named like other probes.
@@ -199,11 +197,8 @@ class _Reader:
 
     def outside(self, spellings: Mapping[str, str]) -> set[str]:
         """Return what is not the project's: spelled in directives, and where a macro names headers, in macros too."""
-        outside = {*self._forced, *self.named("outside")}
-        if not self.named("computed") + self.named("probes"):
-            return outside
         found = self._named_by_macros()
-        return outside | (found.names | found.spelled) - spellings.keys()
+        return {*self._forced, *self.named("outside")} | (found.names | found.spelled) - spellings.keys()
 
     def origin(self, start: str, others: Mapping[str, SourceFile]) -> Origin:
         """Return the texts as they were, and how they change."""

@@ -123,11 +123,11 @@ def _share_instances(
 
 def _functions(files: ProjectFiles, path: str) -> list[tuple[str, bool]]:
     """Return the functions that a file declares without what it includes, each with whether it is marked a kernel."""
-    from hatch_cuda_kernels.cpp import SourceFile, TextError, UnbalancedError, read_alone  # most manifests need none
+    from hatch_cuda_kernels.cpp import SourceFile, TextError, read_alone  # most manifests need none
 
     try:
         declared = [*read_alone(SourceFile(path, files.read(path).decode(errors="replace")))]
-    except (InputError, TextError, UnbalancedError):  # the plan reports it
+    except (InputError, TextError):  # the plan reports it
         return []
     return [(one.name, "__global__" in one.words) for one in declared if one.kind in {"function", "instantiation"}]
 

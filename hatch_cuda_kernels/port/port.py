@@ -15,17 +15,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.compiler import Recipe
-from hatch_cuda_kernels.cpp import (
-    SourceFile,
-    evaluate,
-    is_identifier,
-    lex,
-    lex_with_places,
-    outermost,
-    parse_define,
-    spell,
-)
+from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import torch_names
 from hatch_cuda_kernels.manifest import module_names, parse_manifest
@@ -114,7 +106,7 @@ class _Page:
         self._file: Final = shown if shown.text.endswith("\n") else SourceFile(path, f"{shown.text}\n")
         self.lines: Final = [f"{line}\n" for line in self._file.text.split("\n")[:-1]]
         self._starts: Final = [0, *accumulate(map(len, self.lines))]
-        self._tokens: Final = lex_with_places(self._file.joined)
+        self._tokens: Final = cpp.lex_with_places(self._file.joined)
 
     def regions(self, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
         """Return the lines that each guard is around, from the first to the last, with the edits inside."""
@@ -211,7 +203,7 @@ class _Page:
     def _condition(self, edit: Edit) -> str:
         """Return a directive that holds for NVRTC, or does not, and is what it was for others."""
         directive = self._file.directives[self._file.run_at(edit.start) - 1]
-        asked = " ".join(directive.operand.split()) if "/" not in directive.operand else spell(directive.texts)
+        asked = " ".join(directive.operand.split()) if "/" not in directive.operand else cpp.spell(directive.texts)
         if directive.word.endswith("def"):
             asked = f"!defined({asked})" if directive.word.endswith("ndef") else f"defined({asked})"
         holds = edit.text.endswith("1")
@@ -304,7 +296,7 @@ class _Port:
         for name in sorted({*passed.found.edits, starts}, key=lambda name: (name == starts, name)):
             path, file = name.removeprefix(VIRTUAL_ROOT), passed.files[name]
             changing = (one for one in passed.found.edits.get(name, ()) if one.text != file.text[one.start : one.end])
-            edits = [*outermost(changing)]
+            edits = [*cpp.outermost(changing)]
             for edit in edits:
                 refusal = said.get((name, edit.start), "") if edit.reason == "removed" else ""
                 reason = f"NVRTC: {refusal}" if refusal else _REASONS.get(edit.reason, edit.reason)
@@ -420,14 +412,14 @@ def _kernel_lines(file: SourceFile, directive: Directive) -> Iterator[int]:
 def _satisfying(condition: Condition) -> tuple[str, ...]:
     """Return macros that nothing defines and whose definition lets a condition hold; none where these do not do it."""
     _, directive, _, macros, time = condition
-    names = dict.fromkeys(filter(is_identifier, directive.texts))
+    names = dict.fromkeys(filter(cpp.is_identifier, directive.texts))
     free = [name for name in names if name[0] != "_" and name != "defined" and macros.at(name, time) == (None,)]
     for chosen in (*([name] for name in free), free):
-        given = {name: (parse_define(name, None),) for name in chosen}
+        given = {name: (cpp.parse_define(name, None),) for name in chosen}
 
         def look_up(name: str, given: Mapping[str, tuple[Macro | None, ...]] = given) -> tuple[Macro | None, ...]:
             return given.get(name) or macros.at(name, time)
 
-        if chosen and evaluate(directive, look_up):
+        if chosen and cpp.evaluate(directive, look_up):
             return tuple(chosen)
     return ()

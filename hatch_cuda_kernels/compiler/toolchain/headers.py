@@ -473,7 +473,7 @@ def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
         return []
     try:
         conditions = [one for one in file.directives if one.is_conditional and file.groups is not None]
-    except cpp.UnbalancedError:
+    except cpp.TextError:
         return []
     parts: list[tuple[int, int]] = []
     is_hidden, is_settled = [False], [False]
