@@ -82,7 +82,6 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
 
 @lru_cache(maxsize=1 << 14)
 def _known_value(operand: str, reached: tuple[tuple[str, State], ...]) -> bool | None:
-    """Return the value of a condition by all macros that it leads to."""
     known = dict(reached)
     return _value(_tokens(operand)[0], known, known.__getitem__)
 

@@ -33,7 +33,7 @@ class Editor:
     """Gathers edits of declarations, at the uses of macros. Edits of one ``group`` are made together or not at all."""
 
     def __init__(self, stream: Stream) -> None:
-        self.group = 0
+        self._group, self._name = 0, ""
         self.swallowed: Final[list[Inclusion]] = []
         """Inclusions that stand inside what is replaced."""
         self.undecided: Final[set[int]] = set()
@@ -42,8 +42,15 @@ class Editor:
         self._edits: Final[list[tuple[int, str, Edit]]] = []
         self._uses: Final[dict[int, tuple[Use, list[tuple[int, int, int, Edit]]]]] = {}
 
-    def replace(self, tokens: Sequence[StreamToken], edit: Edit) -> None:
-        """Put an edit's text in the place of tokens that follow each other; its offsets do not count."""
+    def begin(self, group: int, name: str) -> None:
+        """Let the edits that follow be of one group, of what has a name."""
+        self._group, self._name = group, name
+
+    def replace(
+        self, tokens: Sequence[StreamToken], reason: str, text: str = "", *, drops_pragmas: bool = False
+    ) -> None:
+        """Put a text in the place of tokens that follow each other."""
+        edit = Edit(0, 0, text, reason, self._name, drops_pragmas)
         pieces = [*self._pieces(tokens)]
         behind = tokens[0].at
         for number, (first, last) in enumerate(pieces):
@@ -57,16 +64,17 @@ class Editor:
                 use, changes = self._uses.setdefault(first.at, (first.use, []))
                 begin = first.nth if not number else 0
                 end = last.nth + 1 if number == len(pieces) - 1 and last.use is use else len(use.texts)
-                changes.append((begin, end, self.group, piece))
+                changes.append((begin, end, self._group, piece))
 
-    def insert(self, before: StreamToken, edit: Edit) -> None:
-        """Put an edit's text before a token."""
+    def insert(self, before: StreamToken, reason: str, text: str) -> None:
+        """Put a text before a token."""
+        edit = Edit(0, 0, text, reason, self._name)
         if before.use is None:
             file, start, _ = self._stream.place(before.at)
-            self._edits.append((self.group, file.name, edit._replace(start=start, end=start)))
+            self._edits.append((self._group, file.name, edit._replace(start=start, end=start)))
         else:
             changes = self._uses.setdefault(before.at, (before.use, []))[1]
-            changes.append((before.nth, before.nth, self.group, edit))
+            changes.append((before.nth, before.nth, self._group, edit))
 
     def _pieces(self, tokens: Sequence[StreamToken]) -> Iterable[tuple[StreamToken, StreamToken]]:
         """Yield the first and last tokens of stretches outside macros, and of what is in each use."""
@@ -87,8 +95,9 @@ class Editor:
             passed = file.directives[before[1] : run] if before is not None and before[0] is file else ()
             for directive in passed if edit.drops_pragmas else ():
                 if directive.word == "pragma":
-                    self._edits.append((self.group, file.name, Edit(directive.start, directive.end, "")))
-            self._edits.append((self.group, file.name, edit._replace(start=start, end=end)))
+                    gone = edit._replace(start=directive.start, end=directive.end, text="", drops_pragmas=False)
+                    self._edits.append((self._group, file.name, gone))
+            self._edits.append((self._group, file.name, edit._replace(start=start, end=end)))
             edit = edit._replace(text="")
             before = file, run
         self.swallowed.extend(self._stream.inclusions[at] for at in self._stream.inclusions_between(first, last))
@@ -96,7 +105,7 @@ class Editor:
     def grouped(self) -> list[tuple[int, str, Edit]]:
         """Return the edits, each with its group and its file."""
         for at, (use, changes) in self._uses.items():
-            tokens, (_, _, self.group, edit) = self._stream.spelled(use), changes[0]
+            tokens, (_, _, self._group, edit) = self._stream.spelled(use), changes[0]
             is_whole = {nth for first, last, _, _ in changes for nth in range(first, last)} == {*range(len(tokens))}
             if not is_whole and not self._stream.is_sure(use):
                 self.undecided.update(group for _, _, group, _ in changes)

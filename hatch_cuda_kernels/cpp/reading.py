@@ -113,8 +113,6 @@ def read_alone(file: SourceFile) -> Iterator[Declaration]:
 
 
 class _UnitParser:
-    """Reads the files of a unit, each in the scope in which it is included."""
-
     def __init__(self, unit: TranslationUnit, fragments: Collection[str], is_read: Callable[[str], bool]) -> None:
         self._unit: Final = unit
         self._fragments: Final = fragments

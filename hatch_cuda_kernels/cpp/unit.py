@@ -269,7 +269,6 @@ class _UnitReader:
         return _Frame(file, steps, self._unit.macros.mark(), self._unit.count, tuple(map(len, self._logs)))
 
     def _remember(self, frame: _Frame, visit: Visit) -> None:
-        """Remember how a file was read, for others."""
         if self._left < 0:
             return
         known: list[_Trace] = frame.file.memory.setdefault(self._key, [])
@@ -282,18 +281,9 @@ class _UnitReader:
         self._wanted[frame.lengths[3] :] = [*passed.items(), *read.items()]
         self._left -= sum(map(len, (macros.names, macros.changes, inclusions, wanted, conditions)))
         if len(known) < _MOST_TRACES:
-            known.append(
-                _Trace(
-                    visit=visit,
-                    inclusions=inclusions,
-                    passed=[*passed],
-                    read=[*read],
-                    once=[name for depth, name in onces if depth == len(self._once)],
-                    count=self._unit.count - frame.read + 1,
-                    conditions=conditions,
-                    unresolved=unresolved,
-                )
-            )
+            once = [name for depth, name in onces if depth == len(self._once)]
+            count = self._unit.count - frame.read + 1
+            known.append(_Trace(visit, inclusions, [*passed], [*read], once, count, conditions, unresolved))
 
     def _repeated(self, file: SourceFile) -> Visit | None:
         """Return how a file was read before, by this unit or another, where that would be the same here."""
@@ -363,7 +353,6 @@ class _UnitReader:
         return found
 
     def _group(self, file: SourceFile, first: int) -> Steps:
-        """Return what may count of a conditional group."""
         counting: list[tuple[int, int]] = []
         is_decided = False
         for at, end in pairwise(file.group(first)):

@@ -18,7 +18,7 @@ __getattr__ = lazy(
     {
         "cut": "Level Place",
         "device_pass": "as_device_pass DevicePass",
-        "device_source": "ClosureCut cut_closure DeviceSource NOT_CUT SourceChange SourceSet",
+        "device_source": "CHANGES ClosureCut cut_closure DeviceSource NOT_CUT SourceChange SourceSet",
         "kernels": "Declared DeclaredParameter is_kernel NOTHING_DECLARED parameters_of",
         "marks": "MARKS",
         "oracle": "blame",

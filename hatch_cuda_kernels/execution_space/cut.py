@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, closes_captures, is_identifier
 from hatch_cuda_kernels.execution_space import marks
 from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
-from hatch_cuda_kernels.execution_space.marks import edit_of, is_constant, is_marked
+from hatch_cuda_kernels.execution_space.marks import is_constant, is_marked
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
@@ -160,13 +160,13 @@ class Cutter:
         editors = [Editor(reading.stream) for reading in self._readings]
         for reading, notes, editor in zip(self._readings, self._notes, editors, strict=True):
             for declaration in reading if self._levels else notes.unsettled:
-                editor.group = id(declaration)
+                editor.begin(id(declaration), _shown_name(declaration))
                 self._declaration(declaration, editor)
             for tokens in reading.stream.behind_captures(self._lambda_marks):
-                editor.group = tokens[0].at  # in device code they say nothing, and NVRTC does not know them
-                editor.replace(tokens, Edit(0, 0, "", "mark", "lambda"))
+                editor.begin(tokens[0].at, "lambda")  # in device code they say nothing, and NVRTC does not know them
+                editor.replace(tokens, "mark")
         for declaration, editor in self._floats:
-            editor.group = id(declaration)
+            editor.begin(id(declaration), _shown_name(declaration))
             self._fold(declaration, editor)
         made, refused = _agreed(self._readings, editors)
         for file, edit in made:
@@ -185,7 +185,7 @@ class Cutter:
         is_unknown = declaration.kind == "unknown" and declaration.body is not None
         is_registration = is_unknown and declaration.name in words_in("torch", "registration", "macros")
         if (self._level(declaration) == "whole" or is_registration) and id(declaration) not in self._marked:
-            editor.replace(declaration.tokens, edit_of(declaration, "removed", self._stand_in(declaration)))
+            editor.replace(declaration.tokens, "removed", self._stand_in(declaration))
             return
         if declaration.kind == "class":
             marks.align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
@@ -201,7 +201,7 @@ class Cutter:
         if declaration.kind == "instantiation":
             words = {token.text for token in declaration.tokens}
             if words.isdisjoint({"class", "struct", "union"} | self._functions):
-                editor.replace(declaration.tokens, edit_of(declaration, "instantiation", ""))
+                editor.replace(declaration.tokens, "instantiation")
         elif declaration.kind in {"function", "variable"}:
             self._strip_host(declaration, editor)
             (self._function if declaration.kind == "function" else self._variable)(declaration, editor)
@@ -223,7 +223,7 @@ class Cutter:
     def _strip(self, declaration: Declaration, editor: Editor, words: Iterable[str], reason: str = "mark") -> None:
         for at in declaration.head:
             if declaration.tokens[at].text in words:
-                editor.replace([declaration.tokens[at]], edit_of(declaration, reason, ""))
+                editor.replace([declaration.tokens[at]], reason)
 
     def _strip_host(self, declaration: Declaration, editor: Editor) -> None:
         self._strip(declaration, editor, {"__host__"})
@@ -234,7 +234,7 @@ class Cutter:
                 self._host_macros.append((id(declaration), macro))
         for token in marks.attribute_tokens(declaration):
             if token.text in marks.HOST:
-                editor.replace([token], edit_of(declaration, "mark", ""))
+                editor.replace([token], "mark")
 
     def _function(self, declaration: Declaration, editor: Editor) -> None:
         is_deep = self._level(declaration) == "deep"
@@ -247,7 +247,7 @@ class Cutter:
         tokens, body = declaration.tokens, declaration.body
         if is_virtual:
             first = declaration.template[1] if declaration.template else 0
-            editor.insert(tokens[first], edit_of(declaration, "mark", "__host__ __device__ "))
+            editor.insert(tokens[first], "mark", "__host__ __device__ ")
         if self._stays(declaration):
             return
         is_hidden = "" in declaration.scope and not declaration.is_constructor
@@ -258,15 +258,14 @@ class Cutter:
         if body is None:
             return
         if is_definition and not is_hidden:
-            editor.replace(tokens, edit_of(declaration, "definition", ""))
+            editor.replace(tokens, "definition")
             return
         is_called = is_virtual and declaration.name[:1] != "~"
         owner = declaration.parent
         if declaration.is_member and owner is not None and not owner.name and not owner.declarators:
             return  # the compiler takes no function of such a class without a body
         text = _TRAP if is_called else _STUB.format(declaration.name) if is_hidden else ";"
-        edit = edit_of(declaration, "body", text, drops_pragmas=declaration.is_member)
-        editor.replace(tokens[body[0] : body[1] + 1], edit)
+        editor.replace(tokens[body[0] : body[1] + 1], "body", text, drops_pragmas=declaration.is_member)
 
     def _stays(self, declaration: Declaration) -> bool:
         """Return whether a function without a mark keeps its body: another declaration has one, or nothing is in it."""
@@ -292,7 +291,7 @@ class Cutter:
             at = _end(texts, first, 1, ";,:)]}" if texts[first - 1 : first] == ["?"] else ";,)]}")
             other = _other_operand(texts, first, at - 1)
             text = f"(__trap(), {' '.join(other)})" if other else "__trap()"
-            editor.replace(tokens[first:at], edit_of(declaration, "throw", text))
+            editor.replace(tokens[first:at], "throw", text)
 
     def _variable(self, declaration: Declaration, editor: Editor) -> None:
         words = declaration.words
@@ -301,12 +300,16 @@ class Cutter:
         if declaration.is_member:
             if "static" in words:
                 self._static_member(declaration, editor)
-        elif declaration.qualifier:
-            self._member_definition(declaration, editor)
+        elif declaration.qualifier:  # a static member, whose declaration stays in its class
+            declarators = declaration.declarators
+            is_declared = declaration.is_specialization and not any(one.value for one in declarators)
+            is_for_device = _key(declaration) in self._for_device
+            if not (is_declared or is_for_device or all(one.is_const for one in declarators)):
+                editor.replace(declaration.tokens, "definition")
         elif "auto" not in words:
             self._namespace_variable(declaration, editor)
         elif self._level(declaration) == "deep":
-            editor.replace(declaration.tokens, edit_of(declaration, "variable", ""))
+            editor.replace(declaration.tokens, "variable")
 
     def _static_member(self, declaration: Declaration, editor: Editor) -> None:
         self._strip(declaration, editor, _THREAD_LOCAL)
@@ -319,14 +322,6 @@ class Cutter:
             self._strip(declaration, editor, {"inline"}, "value")
         for one in cut_values:
             self._cut_value(declaration, one, editor)
-
-    def _member_definition(self, declaration: Declaration, editor: Editor) -> None:
-        """Take out the definition of a static member, whose declaration stays in its class."""
-        declarators = declaration.declarators
-        is_declared = declaration.is_specialization and not any(one.value for one in declarators)
-        if is_declared or _key(declaration) in self._for_device or all(one.is_const for one in declarators):
-            return
-        editor.replace(declaration.tokens, edit_of(declaration, "definition", ""))
 
     def _namespace_variable(self, declaration: Declaration, editor: Editor) -> None:
         cut_ones = [one for one in declaration.declarators if not self._keeps_value(declaration, one)]
@@ -367,7 +362,7 @@ class Cutter:
         for one in declaration.declarators[1:]:
             changed = [words[one], *(word for word in specifiers if word not in _STORAGE)]
             text = " ".join((";", lead, *(changed if words[one] else specifiers), ""))
-            editor.replace([tokens[one.first - 1]], edit_of(declaration, "value", text))
+            editor.replace([tokens[one.first - 1]], "value", text)
 
     def _state_type(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
         """Give an array the type that its value gave it, which is not computed."""
@@ -377,11 +372,11 @@ class Cutter:
         at = max(at for at in range(declarator.first, first) if tokens[at].text == declarator.name)
         opening, closing = ("", "") if tokens[begins].text == "{" else ("{", "}")
         linkage = "extern " if declaration.kind == "variable" or declaration.name else ""
-        editor.replace([tokens[at]], edit_of(declaration, "value", other))
-        editor.insert(tokens[begins], edit_of(declaration, "value", f"; {linkage}decltype({other}{opening}"))
+        editor.replace([tokens[at]], "value", other)
+        editor.insert(tokens[begins], "value", f"; {linkage}decltype({other}{opening}")
         if begins > first:
-            editor.replace(tokens[first:begins], edit_of(declaration, "value", ""))
-        editor.insert(tokens[last], edit_of(declaration, "value", f"{closing}) {declarator.name}"))
+            editor.replace(tokens[first:begins], "value")
+        editor.insert(tokens[last], "value", f"{closing}) {declarator.name}")
 
     def _keeps_value(self, declaration: Declaration, declarator: Declarator) -> bool:
         """Return whether a variable keeps its value: a constant, or an array that has its bound in no other way."""
@@ -412,7 +407,7 @@ class Cutter:
         tokens = declaration.tokens
         const = next((at for at in declaration.head if tokens[at].text == "const"), None)
         if const is not None and all(tokens[at].text != "*" for at in declaration.head):
-            editor.replace([tokens[const]], edit_of(declaration, "constant", "constexpr"))
+            editor.replace([tokens[const]], "constant", "constexpr")
 
     def _declare(self, declaration: Declaration, editor: Editor, storage: str) -> None:
         """Make a definition a declaration, by its storage class."""
@@ -421,16 +416,16 @@ class Cutter:
             word = declaration.tokens[at].text
             if word in _STORAGE:
                 is_new = not is_done and word in {"static", "extern", "inline"}
-                editor.replace([declaration.tokens[at]], edit_of(declaration, "value", storage if is_new else ""))
+                editor.replace([declaration.tokens[at]], "value", storage if is_new else "")
                 is_done = is_done or is_new
         if not is_done:
             first = declaration.template[1] if declaration.template else 0
-            editor.insert(declaration.tokens[first], edit_of(declaration, "value", f"{storage} "))
+            editor.insert(declaration.tokens[first], "value", f"{storage} ")
 
     def _cut_value(self, declaration: Declaration, declarator: Declarator, editor: Editor) -> None:
         if declarator.value is not None:
             first, last = declarator.value
-            editor.replace(declaration.tokens[first:last], edit_of(declaration, "value", ""))
+            editor.replace(declaration.tokens[first:last], "value")
 
 
 def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[list[tuple[SourceFile, Edit]], set[int]]:
@@ -561,8 +556,11 @@ def _has_local_class(declaration: Declaration) -> bool:
 
 
 def _key(declaration: Declaration) -> Name:
-    """Return the scope and the name of what is declared."""
     return declaration.owners, declaration.name
+
+
+def _shown_name(declaration: Declaration) -> str:
+    return "::".join((*filter(None, declaration.qualifier), declaration.name))
 
 
 def _is_deduced(declaration: Declaration) -> bool:

@@ -127,7 +127,6 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, b
 
 
 def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collection[str]) -> Cut:
-    """Return what is cut of what was read."""
     unit, readings, macros = passed.unit, passed.readings, passed.unit.macros
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
     levels = {**levels, **dict(_stated(readings, host_only))}

@@ -18,21 +18,25 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from hatch_cuda_kernels.device_library import DeviceLibrary
 
-#: What is done, by the kind of change: ``removed`` by NVRTC's word or the user's; the last six are of what stays.
-_TEXTS: Final = {
-    "body": "the body of {} is cut",
-    "value": "the value of {} is cut",
-    "definition": "the definition of {} is cut, its declaration stays",
-    "instantiation": "the explicit instance of {} is cut",
-    "include": "the include of {} is cut",
-    "variable": "the variable {} is removed",
-    "removed": "{} is removed",
-    "mark": "the marks of {} are as NVRTC takes them",
-    "throw": "throw in {} traps",
-    "attribute": "the attributes of {} are where NVRTC heeds them",
-    "constant": "{} is constexpr",
-    "condition": "the condition {} is decided as for nvcc",
-    "pragma": "{} is spelled with _Pragma",
+_UNMARKED: Final = "it has no device mark"
+#: What is done and why, by the kind: ``removed`` by NVRTC's word or the user's; the last six are of what stays.
+CHANGES: Final = {
+    "body": ("the body of {} is cut", "the body has no device mark; what it declares stays"),
+    "value": ("the value of {} is cut", f"{_UNMARKED}, so device code cannot use its value"),
+    "definition": (
+        "the definition of {} is cut, its declaration stays",
+        "it has no device mark; its declaration stays",
+    ),
+    "instantiation": ("the explicit instance of {} is cut", "no device code"),
+    "include": ("the include of {} is cut", "a header of the host's"),
+    "variable": ("the variable {} is removed", "its value is the host's"),
+    "removed": ("{} is removed", "NVRTC refuses it"),
+    "mark": ("the marks of {} are as NVRTC takes them", "NVRTC takes no such mark there"),
+    "throw": ("throw in {} traps", "device code cannot throw"),
+    "attribute": ("the attributes of {} are where NVRTC heeds them", "NVRTC heeds it behind the key"),
+    "constant": ("{} is constexpr", "nvcc folds it as a constant, NVRTC only if it is constexpr"),
+    "condition": ("the condition {} is decided as for nvcc", "nvcc's branch, as NVRTC does not define it"),
+    "pragma": ("{} is spelled with _Pragma", "NVRTC takes it as an operator"),
 }
 
 
@@ -43,13 +47,13 @@ class SourceChange(NamedTuple):
     """Relative to the project and posix."""
     line: int
     kind: str
-    """A key of the texts above."""
+    """A key of the table above."""
     name: str
 
     @property
     def what(self) -> str:
         """What it is, in words."""
-        return _TEXTS[self.kind].format(self.name or "a header")
+        return CHANGES[self.kind][0].format(self.name or "a header")
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.what}"
@@ -176,9 +180,8 @@ def cut_closure(closure: Closure, made: ClosureCut, define: Sequence[tuple[str, 
     shown = {name: cpp.Edited(origin.files[name], (*origin.edits[name], *found)).text for name, found in edits.items()}
     gone = {*made.host_headers}
     if gone:
-        taken = {
-            (name, one.start) for name, found in edits.items() for one in found if one.text[:8] in {"", "#include"}
-        }
+        every = ((name, one) for name, found in edits.items() for one in found)
+        taken = {(name, one.start) for name, one in every if one.text[:8] in {"", "#include"}}
         includes = ((file, one) for file in origin.files.values() for one in file.directives if one.is_include)
         gone -= {origin.target(file, one) for file, one in includes if (file.name, one.start) not in taken}
     cut = replace(

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from hatch_cuda_kernels.cpp import Declaration, Edit, Editor, StreamToken, find_closing
+from hatch_cuda_kernels.cpp import Declaration, Editor, StreamToken, find_closing
 from hatch_cuda_kernels.libraries import hides_mark
 
 #: The mark of the host's functions, as a word and in attributes.
@@ -130,15 +130,15 @@ def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> N
         texts = [token.text for token in tokens[first:last]]
         says_more = texts[0] != "alignas" and _without_alignments(texts)[1]
         if first > key and (says_more or is_weak):
-            editor.replace(tokens[first:last], edit_of(declaration, "attribute", _aligned(texts, is_weak=is_weak)))
+            editor.replace(tokens[first:last], "attribute", _aligned(texts, is_weak=is_weak))
     last = close + 1
     while last < len(tokens) and tokens[last].text in {*ATTRIBUTES, "["}:
         last = behind_brackets(tokens, last + (tokens[last].text != "["))
     if last > close + 1:
         texts = [token.text for token in tokens[close + 1 : last]]
         moved = " ".join(texts) if is_packed else _aligned(texts, is_weak=is_weak)
-        editor.insert(tokens[key + 1], edit_of(declaration, "attribute", f"{moved} "))
-        editor.replace(tokens[close + 1 : last], edit_of(declaration, "attribute", ""))
+        editor.insert(tokens[key + 1], "attribute", f"{moved} ")
+        editor.replace(tokens[close + 1 : last], "attribute")
 
 
 def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end: int = 0) -> None:
@@ -155,21 +155,15 @@ def align_member(declaration: Declaration, editor: Editor, *, is_weak: bool, end
         if first == 0:
             rest, text = [text, *rest], ""
         if alignments:
-            editor.replace(tokens[first:last], edit_of(declaration, "attribute", " ".join(rest)))
+            editor.replace(tokens[first:last], "attribute", " ".join(rest))
         if text:
-            editor.insert(tokens[0], edit_of(declaration, "attribute", text))
+            editor.insert(tokens[0], "attribute", text)
 
 
 def _aligned(texts: Sequence[str], *, is_weak: bool) -> str:
     """Return attributes with ``alignas``, or without an alignment that changes nothing."""
     rest, alignments = _without_alignments(texts)
     return " ".join((*rest, *(f"alignas({one})" for one in alignments if not is_weak)))
-
-
-def edit_of(declaration: Declaration, reason: str, text: str, *, drops_pragmas: bool = False) -> Edit:
-    """Return an edit of a declaration, for an editor."""
-    name = "::".join((*filter(None, declaration.qualifier), declaration.name))
-    return Edit(0, 0, text, reason, name, drops_pragmas)
 
 
 def _without_alignments(texts: Sequence[str]) -> tuple[list[str], list[str]]:

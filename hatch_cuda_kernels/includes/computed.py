@@ -90,7 +90,11 @@ def _operands(text: SourceText, directive: Directive, probing: frozenset[str]) -
         yield _Operand(_tokens(directive), text.at(directive.start), is_probe=False)
     elif directive.word in {"if", "elif"} and not probing.isdisjoint(directive.texts):
         for part in _calls(_tokens(directive)):
-            if any(token.text in probing for token in part) and not _is_spelled(part):
+            # A probe may spell its header itself, which no macro changes there.
+            inside = [token.text for token in part[2:-1]] if part[0].text in PROBES else []
+            is_quoted = len(inside) == 1 and inside[0].startswith('"')
+            is_spelled = is_quoted or (inside[:1], inside[-1:]) == (["<"], [">"])
+            if any(token.text in probing for token in part) and not is_spelled:
                 yield _Operand(part, text.at(directive.start), is_probe=True)
 
 
@@ -110,14 +114,6 @@ def _calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
                 end = cpp.find_parenthesis(tokens, end) + 1
             yield (*tokens[at:end],)
         at = end
-
-
-def _is_spelled(part: Sequence[MacroToken]) -> bool:
-    """Return whether a probe itself spells its header, which no macro changes there."""
-    if part[0].text not in PROBES or len(part) < 4:
-        return False
-    inside = [token.text for token in part[2:-1]]
-    return (len(inside) == 1 and inside[0].startswith('"')) or (inside[0] == "<" and inside[-1] == ">")
 
 
 @dataclass

@@ -133,7 +133,13 @@ class PlainNames:
     def answer(self, names: Iterable[str]) -> set[str]:
         """Take in headers that are not where the project looks, and all they lead to; return its files among these."""
         for name in names:
-            self._enter(name)
+            if name in self._declared:
+                self.used.add(name)
+            if name in self._declared or name not in self._outer.standard:
+                self._roots.add(name)
+            else:
+                self.named.add(name)
+                self._enter_standard(name)
         while fresh := (self._roots - self._followed or self._brought - self._followed):
             self._followed |= fresh
             found = self._outer.asks(tuple(sorted(fresh)))
@@ -142,16 +148,6 @@ class PlainNames:
             self._below_roots |= names if fresh <= self._roots else frozenset()
             self._asked_for |= {name for name in names if self._is_answered(name)}
         return set(self.project.values())
-
-    def _enter(self, name: str) -> None:
-        """Enter what a project file asks for and the project does not have."""
-        if name in self._declared:
-            self.used.add(name)
-        if name in self._declared or name not in self._outer.standard:
-            self._roots.add(name)
-        else:
-            self.named.add(name)
-            self._enter_standard(name)
 
     def _is_answered(self, name: str) -> bool:
         """Return whether something in memory answers to what a header outside the project asks for."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.compiler import Recipe
 from hatch_cuda_kernels.cpp import SourceFile, lex
+from hatch_cuda_kernels.execution_space import CHANGES, DevicePass
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import torch_names
 from hatch_cuda_kernels.manifest import module_names, parse_manifest
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from hatch_cuda_kernels.arch import SmArch
     from hatch_cuda_kernels.cpp import Condition, Directive, Edit, Macro, TranslationUnit
-    from hatch_cuda_kernels.execution_space import DevicePass
     from hatch_cuda_kernels.port.sites import Site
 
 _DEFAULTS: Final = NvrtcOptions()
@@ -47,22 +47,6 @@ _OURS: Final = "hatch_cuda_kernels/"
 _SECONDS: Final = 15.0
 _SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 _TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
-#: Why an edit is made, by what it does.
-_REASONS: Final = {
-    "include": "a header of the host's",
-    "body": "the body has no device mark; what it declares stays",
-    "definition": "it has no device mark; its declaration stays",
-    "value": "it has no device mark, so device code cannot use its value",
-    "mark": "NVRTC takes no such mark there",
-    "constant": "nvcc folds it as a constant, NVRTC only if it is constexpr",
-    "throw": "device code cannot throw",
-    "attribute": "NVRTC heeds it behind the key",
-    "pragma": "NVRTC takes it as an operator",
-    "condition": "nvcc's branch, as NVRTC does not define it",
-    "instantiation": "no device code",
-    "variable": "its value is the host's",
-    "removed": "NVRTC refuses it",
-}
 #: More lines than one declaration has that begins or ends in a branch, in code that people write.
 _MOST_LINES: Final = 300
 _ELSEWHERE: Final = "#ifndef __CUDACC_RTC__\n"
@@ -299,7 +283,7 @@ class _Port:
             edits = [*cpp.outermost(changing)]
             for edit in edits:
                 refusal = said.get((name, edit.start), "") if edit.reason == "removed" else ""
-                reason = f"NVRTC: {refusal}" if refusal else _REASONS.get(edit.reason, edit.reason)
+                reason = f"NVRTC: {refusal}" if refusal else CHANGES[edit.reason][1]
                 self._guards[Guard(path, file.line(edit.start), edit.reason, edit.name, reason)] = None
             additions = _implied_includes(one, self._options) if name == starts else ""
             if self._patches and (edits or additions):

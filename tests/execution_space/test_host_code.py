@@ -154,6 +154,13 @@ def test_each_change_is_named_once_and_as_it_is(tmp_path):
     ]
 
 
+def test_a_pragma_in_a_body_is_told_with_the_body(tmp_path):
+    """What goes with a body has the reason of the body, so that commands can say it."""
+    text = "struct H { void f() {\n#pragma pack(push, 1)\n} int x; };\n__global__ void k(int* p) { *p = sizeof(H); }\n"
+    changes = read(project(tmp_path, text))[1].changes
+    assert {str(change).partition(": ")[2] for change in changes} == {"the body of f is cut"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
