@@ -15,7 +15,15 @@ from math import prod
 from typing import Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.lexer import Directive, is_identifier, is_number, lex_with_places
-from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, Macro, MacroToken, State
+from hatch_cuda_kernels.cpp.macros import (
+    UNKNOWN_VALUE,
+    Expander,
+    ExpansionError,
+    Macro,
+    MacroToken,
+    State,
+    shared_token,
+)
 
 #: Which definitions of a macro may hold; None among them that it has none. Nothing is known of no definitions.
 LookUp: TypeAlias = Callable[[str], State]
@@ -103,7 +111,7 @@ def _value(tokens: Sequence[MacroToken], reached: Mapping[str, State], look_up: 
 
 @lru_cache(maxsize=1 << 15)
 def _tokens(operand: str) -> tuple[tuple[MacroToken, ...], tuple[str, ...]]:
-    tokens = tuple(MacroToken(token.text, token.is_spaced) for token in lex_with_places(operand))
+    tokens = tuple(shared_token(token.text, token.is_spaced) for token in lex_with_places(operand))
     return tokens, tuple(token.text for token in tokens if is_identifier(token.text))
 
 

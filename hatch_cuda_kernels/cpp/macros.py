@@ -30,6 +30,8 @@ class MacroToken(NamedTuple):
     """Macros that it can no longer become."""
 
 
+#: Makes a token, or returns an equal one: few words are most of all texts.
+shared_token: Final = lru_cache(maxsize=1 << 14)(MacroToken)
 #: The text of a macro that is defined, with a value that nobody knows before the compile.
 UNKNOWN_VALUE: Final = MacroToken("<unknown>")
 #: What stands for an operand of ``##`` that is empty.
@@ -139,12 +141,8 @@ def _parse(text: str, file: str, offset: int) -> Macro | None:
             if not words or tokens[close - 2].text == ",":
                 words.append(_VARIADIC)
         parameters, first = words, close + 1
-    body = [MacroToken(token.text, token.is_spaced) for token in tokens[first:]]
-    if body:
-        body[0] = body[0]._replace(is_spaced=False)
-    return Macro(
-        tokens[0].text, None if parameters is None else tuple(parameters), is_variadic, tuple(body), file, offset
-    )
+    body = tuple(shared_token(token.text, token.is_spaced and at > 0) for at, token in enumerate(tokens[first:]))
+    return Macro(tokens[0].text, None if parameters is None else tuple(parameters), is_variadic, body, file, offset)
 
 
 def leading_to(words: Iterable[str], macros: Iterable[Macro]) -> frozenset[str]:

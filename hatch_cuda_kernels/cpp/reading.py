@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from hatch_cuda_kernels.cpp.declarations import Declaration
 from hatch_cuda_kernels.cpp.lexer import SourceFile, TextError
-from hatch_cuda_kernels.cpp.macros import MacroTable
+from hatch_cuda_kernels.cpp.macros import MacroTable, State
 from hatch_cuda_kernels.cpp.parser import DeclarationParser, FragmentError
 from hatch_cuda_kernels.cpp.stream import Stream, brace_macros
 from hatch_cuda_kernels.cpp.unit import Inclusion, Run, TranslationUnit, Visit
@@ -49,6 +49,7 @@ class _Way:
         self.visit: Final = visit
         self._macros: Final = visit.macros.table
         self._bracing: Final = bracing
+        self._made_names: Final[dict[frozenset[tuple[str, str]], frozenset[str]]] = {}
 
     @property
     def braces(self) -> frozenset[str]:
@@ -60,22 +61,31 @@ class _Way:
         """What the words of each run may mean that are macros; None where ``##`` may make any of them."""
         found: list[object] = []
         for item, _ in self.visit.nested:
-            words = (
-                self._macros.names.intersection(self.visit.file.tokens(item.number)) if isinstance(item, Run) else ()
-            )
-            if isinstance(item, Run) and words:
+            if not isinstance(item, Run):
+                continue
+            if words := self._macros.names.intersection(self.visit.file.tokens(item.number)):
                 meant = self._macros.reached(words, item.time)
-                if any(one is not None and one.makes_names for known in meant.values() for one in known):
-                    return None
+                while (ends := _ends_of_made(meant)) and (made := self._made(ends) - meant.keys()):
+                    if ("", "") in ends:
+                        return None
+                    meant = self._macros.reached([*meant, *made], item.time)
                 there = frozenset(pair for pair in meant.items() if pair[1] != (None,))
                 found.append((there, self._bracing.intersection(meant)))
         return tuple(found)
 
+    def _made(self, ends: frozenset[tuple[str, str]]) -> frozenset[str]:
+        """Return the macros whose names begin and end as ``##`` makes some."""
+        if ends not in self._made_names:
+            fitting = (name for name in self._macros.names if name.endswith(tuple(last for _, last in ends)))
+            made = (one for one in fitting if any(one.startswith(first) and one.endswith(last) for first, last in ends))
+            self._made_names[ends] = frozenset(made)
+        return self._made_names[ends]
+
     def read_before(self) -> Reading | None:
         """Return what the file declares, if it was read in the same way, maybe for another unit."""
         for other, reading in self.visit.file.memory.get(_Way, ()):
-            if other.visit is self.visit:
-                is_same = other.meanings is not None and other.braces == self.braces
+            if other.visit is self.visit:  # a unit has checked that its words mean the same, and what ``##`` makes
+                is_same = other.braces == self.braces
             else:
                 is_same = other.visit.shape == self.visit.shape and other.meanings == self.meanings is not None
             if is_same:
@@ -87,6 +97,12 @@ class _Way:
         known = self.visit.file.memory.setdefault(_Way, [])
         if not known or self.meanings is not None:
             known.append((self, reading))
+
+
+def _ends_of_made(meant: Mapping[str, State]) -> frozenset[tuple[str, str]]:
+    """Return how the names begin and end that ``##`` may make in some macros."""
+    known = (one for found in meant.values() for one in found if one is not None and one.makes_names)
+    return frozenset(ends for one in known for ends in one.made_names)
 
 
 def parse(

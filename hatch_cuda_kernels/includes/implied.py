@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from itertools import compress, takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels import libraries
 from hatch_cuda_kernels.cpp import Branches, Inclusion, InclusionError, Run, TextError, is_identifier
@@ -284,13 +284,19 @@ class _VisitUses(NamedTuple):
     @classmethod
     def of(cls, visit: Visit, key: object, aliases: Mapping[str, Chain]) -> _VisitUses:
         """Return it for a reading; what it includes has its own in its memory."""
-        found = cls({}, set())
+        found, firsts, is_ours = cls({}, set()), frozenset(aliases), visit.file.name.startswith(VIRTUAL_ROOT)
         waiting = [(iter(visit.items), found.included)]
         while waiting:
             items, known = waiting[-1]
             item: Item | None = next(items, None)
             if isinstance(item, Run):
-                found._add_run(visit.file, item.number, known, aliases)
+                for use in _uses_of_run(visit.file, item.number, firsts) if is_ours else ():
+                    meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
+                    header = header_of_use(meant)
+                    if not _is_included(header, known):
+                        found.uses[meant] = header
+                behind = visit.file.directives[item.number : item.number + 1]
+                known.update(directive.header for directive in behind if directive.is_include)
             elif isinstance(item, Inclusion):
                 inner: _VisitUses = item.visit.memory[key]
                 found.uses.update((use, inner.uses[use]) for use in inner.without(known))
@@ -305,15 +311,6 @@ class _VisitUses(NamedTuple):
         """Yield the uses of which no header is among some that were included before."""
         return (use for use, header in self.uses.items() if not _is_included(header, known))
 
-    def _add_run(self, file: SourceFile, number: int, known: set[str], aliases: Mapping[str, Chain]) -> None:
-        if file.name.startswith(VIRTUAL_ROOT):
-            for use in _uses_of_run(file, number, frozenset(aliases)):
-                meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
-                header = header_of_use(meant)
-                if not _is_included(header, known):
-                    self.uses[meant] = header
-        known.update(directive.header for directive in file.directives[number : number + 1] if directive.is_include)
-
 
 def _is_included(header: str, known: Collection[str]) -> bool:
     return bool(header) and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
@@ -321,9 +318,9 @@ def _is_included(header: str, known: Collection[str]) -> bool:
 
 def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> frozenset[str | Chain]:
     """Return the uses of names that matter in a run, with what the directive behind it defines or asks."""
-    key = _uses_of_run, number, firsts
-    if key in file.memory:
-        return cast("frozenset[str | Chain]", file.memory[key])
+    known: dict[int, frozenset[str | Chain]] = file.memory.setdefault((_uses_of_run, firsts), {})
+    if number in known:
+        return known[number]
     found = {*_uses_in(file.tokens(number), firsts)}
     for directive in file.directives[number : number + 1]:
         if directive.word == "define":
@@ -332,8 +329,8 @@ def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> froze
             group = map(file.directives.__getitem__, file.group(number))
             for one in takewhile(lambda one: one.word not in {"else", "endif"}, group):
                 found.update(_uses_in(one.texts, firsts))
-    uses = file.memory[key] = frozenset(found)
-    return uses
+    known[number] = frozenset(found)
+    return known[number]
 
 
 @lru_cache(maxsize=64)

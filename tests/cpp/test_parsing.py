@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from hatch_cuda_kernels.cpp import (
-    Edit,
     Edited,
     Editor,
     MacroTable,
@@ -124,7 +123,7 @@ def edited(text, word, new):
         for declaration in reading:
             for token in declaration.tokens:
                 if token.text == word:
-                    editor.replace([token], Edit(0, 0, new))
+                    editor.replace([token], "mark", new)
         edits += [edit for _, _, edit in editor.grouped()]
     return Edited(SourceFile("k.cu", text), edits)
 
@@ -142,15 +141,15 @@ def test_edits_keep_lines_and_directives():
     (reading,) = found
     editor = Editor(reading.stream)
     function = reading.declarations[0]
-    editor.replace(function.tokens[function.body[0] : function.body[1] + 1], Edit(0, 0, ";"))
+    editor.replace(function.tokens[function.body[0] : function.body[1] + 1], "body", ";")
     new = Edited(SourceFile("k.cu", text), [edit for _, _, edit in editor.grouped()])
     assert new.text == "int f() ;\n#define N 1\n  \n\nint last;\n"
     assert text[new.original(5, 4) :] == "last;\n"
 
 
-def _of_header(header, text):
+def _of_header(header, text, *others):
     """Return how a header is read for a source."""
-    files = {"a.h": header, "k.cu": SourceFile("k.cu", text)}
+    files = {one.name: one for one in (header, SourceFile("k.cu", text), *others)}
     unit = TranslationUnit.read(files, ["k.cu"], lambda _file, directive: [directive.header], MacroTable({}))
     return next(reading for reading in parse(unit)[0] if reading.stream.file is header)
 
@@ -165,6 +164,15 @@ def test_a_header_is_read_once_for_sources_that_read_it_alike():
     made = SourceFile("a.h", "#define JOIN(a) a##1\nint JOIN(v);\n")
     assert [one.name for one in _of_header(made, '#include "a.h"\n')] == ["v1"]
     assert [one.name for one in _of_header(made, '#define v1 w\n#include "a.h"\n')] == ["w"]
+
+
+def test_a_header_that_makes_names_is_read_once_too():
+    """What ``##`` makes counts only where it is a macro, also where the header's own includes were read before."""
+    made = SourceFile("a.h", '#include "b.h"\n#define JOIN(a) a##_1\nint JOIN(v);\n')
+    inner = SourceFile("b.h", "#pragma once\n")
+    first = _of_header(made, '#include "a.h"\n', inner)
+    assert _of_header(made, '#include "b.h"\n#define v_2 w\n#include "a.h"\n', inner) is first
+    assert [one.name for one in _of_header(made, '#include "b.h"\n#define v_1 w\n#include "a.h"\n', inner)] == ["w"]
 
 
 def test_a_header_is_read_by_the_branches_that_count():
