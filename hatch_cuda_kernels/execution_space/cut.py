@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, closes_captures, is_identifier
-from hatch_cuda_kernels.execution_space import marks
 from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
-from hatch_cuda_kernels.execution_space.marks import is_constant, is_marked
+from hatch_cuda_kernels.execution_space.marks import (
+    ATTRIBUTES,
+    HOST,
+    MARKS,
+    VirtualFunctions,
+    align_class,
+    align_member,
+    attribute_tokens,
+    is_constant,
+    is_marked,
+)
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 #: Words of declarations that may change, whatever else they say.
-_CHANGED: Final = frozenset({"__host__", *marks.MARKS, *marks.ATTRIBUTES})
+_CHANGED: Final = frozenset({"__host__", *MARKS, *ATTRIBUTES})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 #: How the names of types begin that stand for what was cut.
 _CUT: Final = "hatch_cuda_kernels_cut_"
@@ -82,7 +91,7 @@ class _ReadingNotes:
         """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
         self.functions: Final[set[str]] = set()
         """The names of all marked functions."""
-        self.virtual: Final = marks.VirtualFunctions()
+        self.virtual: Final = VirtualFunctions()
         self.unsettled: Final[list[Declaration]] = []
         """Declarations that may change."""
         for declaration in reading:
@@ -139,7 +148,7 @@ class Cutter:
 
     def __post_init__(self) -> None:
         self._notes = [reading.remembered(_ReadingNotes) for reading in self._readings]
-        self._virtual = marks.VirtualFunctions.together(notes.virtual for notes in self._notes)
+        self._virtual = VirtualFunctions.together(notes.virtual for notes in self._notes)
         self._marked: set[int] = set().union(*(one.marked for one in self._notes))
         self._for_device: set[Name] = set().union(*(one.for_device for one in self._notes))
         self._host_functions: set[str] = set().union(*(one.host_functions for one in self._notes))
@@ -188,9 +197,9 @@ class Cutter:
             editor.replace(declaration.tokens, "removed", self._stand_in(declaration))
             return
         if declaration.kind == "class":
-            marks.align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
+            align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
         elif declaration.kind == "variable" and declaration.is_member and "static" not in declaration.words:
-            marks.align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
+            align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
         if id(declaration) in self._marked:
             self._found.has_unmarked |= _has_local_class(declaration)
             is_constant_one = all(one.is_const and one.value for one in declaration.declarators)
@@ -232,8 +241,8 @@ class Cutter:
             macro = None if use is None else declaration.stream.macro(use.first)
             if macro is not None and [token.text for token in macro.body] == ["__host__"]:
                 self._host_macros.append((id(declaration), macro))
-        for token in marks.attribute_tokens(declaration):
-            if token.text in marks.HOST:
+        for token in attribute_tokens(declaration):
+            if token.text in HOST:
                 editor.replace([token], "mark")
 
     def _function(self, declaration: Declaration, editor: Editor) -> None:
