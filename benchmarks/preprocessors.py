@@ -49,6 +49,7 @@ from hatch_cuda_kernels.cpp import (
     parse_define,
     unknown_macro,
 )
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE
 from hatch_cuda_kernels.cpp.stream import INCLUSION, brace_macros
 from hatch_cuda_kernels.execution_space.device_pass import _is_toolkits as is_toolkits
 from hatch_cuda_kernels.libraries import macros_of_nvrtc, may_be_defined, nvcc_macros, shared_macros
@@ -473,7 +474,7 @@ def _value(found: tuple[Macro | None, ...]) -> list[str] | None:
 
 
 def _is_decided(found: tuple[Macro | None, ...]) -> bool:
-    return len(found) == 1 and (found[0] is None or found[0].is_known)
+    return len(found) == 1 and (found[0] is None or found[0].body != (UNKNOWN_VALUE,))
 
 
 _ANSWERS: Final[dict[str, tuple[Macro | None, ...]]] = {}

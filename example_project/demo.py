@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ DIST = PROJECT.parent / "dist" / "demo"
 WHEEL = os.path.relpath(DIST / "example_project-0.1.0-py3-none-any.whl")
 PYTHON = (sys.executable, "-m")
 TOOL = (*PYTHON, "hatch_cuda_kernels")
+PIP = (*PYTHON, "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall")
+UV = (os.environ.get("HATCH_UV", "uv"), "pip", "install", "-q", "--python", sys.executable, "--no-deps", "--reinstall")
 
 STEPS = (
     (
@@ -45,7 +48,7 @@ STEPS = (
     ),
     (
         "Install the wheel, and run every kernel if there is a GPU.",
-        (*PYTHON, "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", WHEEL),
+        (*(PIP if find_spec("pip") else UV), WHEEL),  # where uv makes hatch's environments, they have no pip
         (*PYTHON, "example_project"),
     ),
 )
