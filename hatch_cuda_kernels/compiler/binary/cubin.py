@@ -160,21 +160,26 @@ def without_times(cubin: bytes) -> bytes:
         return cubin
     data = bytearray(cubin)
     for section in read_elf(cubin).sections:
-        start, end = section.offset, section.offset + section.size
-        while section.name in _LINE_TABLES and start < end:
-            length, version, *_, opcodes = _START.unpack_from(data, start)
-            if version in _VERSIONS:
-                place = start + _START.size + opcodes - 1
-                while data[place]:  # the folders
-                    place = data.index(0, place) + 1
-                place += 1
-                while data[place]:  # the files: a name, then the numbers of folder, time and size
-                    time = _after_number(data, data.index(0, place) + 1)
-                    place = _after_number(data, time)
-                    data[time:place] = b"\x80" * (place - time - 1) + b"\0"  # zero, in as many bytes
-                    place = _after_number(data, place)
-            start += _LENGTH + length
+        if section.name in _LINE_TABLES:
+            _clear_times(data, section)
     return bytes(data)
+
+
+def _clear_times(data: bytearray, section: Section) -> None:
+    start, end = section.offset, section.offset + section.size
+    while start < end:
+        length, version, *_, opcodes = _START.unpack_from(data, start)
+        if version in _VERSIONS:
+            place = start + _START.size + opcodes - 1
+            while data[place]:  # the folders
+                place = data.index(0, place) + 1
+            place += 1
+            while data[place]:  # the files: a name, then the numbers of folder, time and size
+                time = _after_number(data, data.index(0, place) + 1)
+                place = _after_number(data, time)
+                data[time:place] = b"\x80" * (place - time - 1) + b"\0"  # zero, in as many bytes
+                place = _after_number(data, place)
+        start += _LENGTH + length
 
 
 def _after_number(data: bytearray, place: int) -> int:

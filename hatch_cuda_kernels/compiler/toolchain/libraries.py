@@ -291,18 +291,22 @@ def preload(stem: str) -> None:
     use_compiler(stem)
     for file in library_files(stem):
         try:
-            with file.open("rb") as opened:
-                head = opened.read(_ELF_HEADER.size)
-            # The loader would crash the process for an ELF file that ends before its section headers do.
-            if len(head) == _ELF_HEADER.size and head.startswith(b"\x7fELF"):
-                start, size, count = _ELF_HEADER.unpack(head)
-                if (found := file.stat().st_size) < (needed := start + size * count):
-                    raise OSError(f"it has {found} of at least {needed} bytes")  # noqa: TRY301 - as the loader's
+            _refuse_cut(file)
             ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
         except OSError as error:
             wheel = exactly(stem.lower(), bindings_major(), library_version(stem))
             fix = pip_install(wheel, options="--force-reinstall --no-deps")
             raise ToolchainError(f"{file} cannot be loaded ({error})", fix) from error
+
+
+def _refuse_cut(file: Path) -> None:
+    """Raise OSError for an ELF file that ends before its section headers do: the loader would crash the process."""
+    with file.open("rb") as opened:
+        head = opened.read(_ELF_HEADER.size)
+    if len(head) == _ELF_HEADER.size and head.startswith(b"\x7fELF"):
+        start, size, count = _ELF_HEADER.unpack(head)
+        if (found := file.stat().st_size) < (needed := start + size * count):
+            raise OSError(f"it has {found} of at least {needed} bytes")
 
 
 @contextmanager

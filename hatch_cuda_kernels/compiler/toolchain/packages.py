@@ -50,6 +50,9 @@ _CONDA: Final = {
     "crt": "cuda-crt-dev_",
     "cudart": "cuda-cudart-dev",
 }
+#: What metadata says where a licence is not stated.
+_NO_LICENCE: Final = frozenset({"", "UNKNOWN"})
+_LONGEST_LICENCE: Final = 80
 _LICENCE_FILE: Final = re.compile(
     r"\.dist-info/(?:licenses/)?((?:[^/]+/)*[^/]*(?:licen[cs]e|copying|notice)[^/]*)", re.IGNORECASE
 )
@@ -57,6 +60,8 @@ Maker = Literal["pip", "uv", "uvx", "uv tool", "pipx", "pipx run"]
 _PROGRAM: Final = "hatch-cuda-kernels"
 _MODULE: Final = ("hatch_cuda_kernels", "__main__.py")
 _PIPX_NOTES: Final = "pipx_metadata.json"
+#: The format of the notes of the last pipx whose ``run`` had no ``--with``; its next releases wrote the same.
+_NO_WITH: Final = (0, 5)
 #: pip's options, as the others spell them.
 _AS_UV: Final = {"--force-reinstall": "--reinstall", "--upgrade": "--upgrade"}
 
@@ -357,8 +362,7 @@ def _run_takes_more() -> bool:
     """Return whether ``pipx run`` has ``--with``, as it has since 1.10. uv stands in for one without notes."""
     try:
         noted = json.loads((Path(sys.prefix) / _PIPX_NOTES).read_text(encoding="utf-8"))
-        # The format of the notes of the last pipx whose ``run`` had no ``--with``; its next releases wrote the same.
-        return tuple(map(int, noted["pipx_metadata_version"].split("."))) > (0, 5)
+        return tuple(map(int, noted["pipx_metadata_version"].split("."))) > _NO_WITH
     except FileNotFoundError:
         return True
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -549,8 +553,7 @@ def _licence_files(found: Distribution) -> Iterator[str]:
 def _licence(stated: PackageMetadata) -> str:
     """Return what metadata calls the licence: by its name if that is short, or else as classifiers do."""
     text = next(iter(stated.get_all("License") or ()), "").strip()
-    # What metadata says where a licence is not stated.
-    if text not in frozenset({"", "UNKNOWN"}) and "\n" not in text and len(text) <= 80:
+    if text not in _NO_LICENCE and "\n" not in text and len(text) <= _LONGEST_LICENCE:
         return text
     named = (one.rpartition(" :: ")[2] for one in stated.get_all("Classifier") or () if one.startswith("License ::"))
     return ", ".join(one for one in named if one != "OSI Approved")
