@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from hatch_cuda_kernels import compile_to_ptx
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.compiler.toolchain import libraries
-from hatch_cuda_kernels.errors import InputError, ManifestError
+from hatch_cuda_kernels.errors import BuildError, InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.store import STORE_FOLDER, StoreReader
 
@@ -131,6 +132,23 @@ def test_no_module_has_a_name_that_windows_refuses(write, name):
     manifest = write("kernels.yaml", f"schema: 1\narches: [sm_90]\nmodules: {{{json.dumps(name)}: {{source: k.cu}}}}\n")
     with pytest.raises(ManifestError, match=r"cannot be a folder on Windows|is not a module name"):
         load_manifest(manifest)
+
+
+@pytest.mark.parametrize(
+    ("source", "header", "expected"),
+    [
+        ("aux.cu", "a.cuh", "'aux.cu' cannot be a file on Windows, or names another file there; rename the source"),
+        ("k.cu", "K.CU", "source/K.CU and project.source/k.cu are the same file on some systems; rename the source"),
+    ],
+)
+def test_no_source_is_shipped_under_a_name_that_windows_refuses(write, tmp_path, source, header, expected):
+    """The build says so, because ``verify`` would refuse its wheel."""
+    write(header, "")
+    write(source, f'#include "{header}"\n__global__ void k() {{}}\n')
+    manifest = write("kernels.yaml", f"schema: 1\narches: [sm_90]\nmodules: {{a: {{source: {source}}}}}\n")
+    with pytest.raises(BuildError, match=re.escape(expected)):
+        build_store(load_manifest(manifest), tmp_path / "store")
+    assert not (tmp_path / "store").exists()
 
 
 def test_a_checkout_with_windows_line_ends_gives_the_same_images(tmp_path):

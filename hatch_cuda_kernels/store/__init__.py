@@ -40,7 +40,8 @@ __getattr__ = lazy(
         "texts": "DIGESTS_FILE digests_text json_text kernels_text ListedModule ModuleDetails read_digests",
         "unlisted": "UnlistedModule",
         "writer": (
-            "blocks check_replaceable NewImage PACK_FILE prepare_place read_blocks temporary_workspace write_store"
+            "blocks check_replaceable name_clashes NewImage PACK_FILE prepare_place read_blocks temporary_workspace "
+            "write_store"
         ),
     },
 )

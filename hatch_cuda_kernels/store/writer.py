@@ -13,8 +13,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -239,6 +241,8 @@ def write_store(
     laid_out = lay_out(modules, before, may_pack=may_pack)
     try:
         files = render_store(modules, laid_out, read=read, editable=editable, promises=promises, schema=schema)
+        if clashes := [*name_clashes(files)]:
+            raise BuildError([f"{clash}; rename the source" for clash in clashes])
         if may_pack and promises.max_wheel_size is not None:
             check_store(files, promises.max_wheel_size)
         check_replaceable(out)
@@ -321,6 +325,53 @@ def render_store(
     if editable is not None:
         files[".gitignore"] = b"*\n"
     return files
+
+
+#: Devices, whatever follows their dot; what Windows drops or forbids; and short names, such as ``KERNEL~1.TSV``.
+#: Source: Win32's "Naming Files, Paths, and Namespaces".
+_NOT_ON_WINDOWS: Final = (
+    r"(?i)^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\xb9\xb2\xb3]) *(\.|$)"
+    r"|[. ]$"
+    r'|[<>:"|?*\\\x00-\x1f]'
+    r"|^[^.]{1,6}~[0-9]+(\.[^.]{0,3})?$"
+)
+
+
+def name_clashes(names: Iterable[str]) -> Iterator[str]:
+    """Yield which paths are one path on some systems, are both file and folder, or cannot be on Windows."""
+    yield from dict.fromkeys(_ambiguous_paths(names))
+    for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
+        if re.search(_NOT_ON_WINDOWS, part):
+            yield f"{part!r} cannot be a file on Windows, or names another file there"
+
+
+def _ambiguous_paths(names: Iterable[str]) -> Iterator[str]:
+    spelled: dict[str, tuple[str, bool]] = {}
+    for name in names:
+        path = key = ""
+        parts = name.removesuffix("/").split("/")
+        for number, part in enumerate(parts, 1):
+            path, key = f"{path}/{part}".lstrip("/"), f"{key}/{_fold(part)}"
+            is_folder = number < len(parts) or name.endswith("/")
+            first, was_folder = spelled.setdefault(key, (path, is_folder))
+            if first != path:
+                yield f"{first} and {path} are the same {'folder' if is_folder else 'file'} on some systems"
+                break
+            if was_folder != is_folder:
+                yield f"{path} is a file and a folder"
+
+
+@cache
+def _fold(part: str) -> str:
+    """Return one spelling for all names that some system takes for the same.
+
+    macOS folds case, composes letters or takes them apart, and skips invisible ones; Windows folds case, and drops dots
+    and spaces at the end.
+    """
+    if part.isascii():
+        return part.lower().rstrip(". ")
+    visible = "".join(letter for letter in part if unicodedata.category(letter) != "Cf")
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", visible).casefold()).rstrip(". ")
 
 
 @contextmanager

@@ -7,14 +7,12 @@ import mmap
 import re
 import stat
 import struct
-import unicodedata
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from email.parser import BytesParser
-from functools import lru_cache
 from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -337,15 +335,6 @@ _SCHEMES: Final = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
 #: How many parts a wheel's file name has, without a build number and with one.
 _NAME_PARTS: Final = (5, 6)
 _COLUMNS: Final = ("path", "digest", "size")
-#: Devices, whatever follows their dot; what Windows drops or forbids; and short names, such as ``KERNEL~1.TSV``.
-#: Source: Win32's "Naming Files, Paths, and Namespaces".
-_NOT_ON_WINDOWS: Final = re.compile(
-    r"^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\xb9\xb2\xb3]) *(\.|$)"
-    r"|[. ]$"
-    r'|[<>:"|?*\\\x00-\x1f]'
-    r"|^[^.]{1,6}~[0-9]+(\.[^.]{0,3})?$",
-    re.IGNORECASE,
-)
 
 
 def check_wheel(subject: Subject) -> Outcome:
@@ -356,7 +345,11 @@ def check_wheel(subject: Subject) -> Outcome:
         names = archive.namelist()
         tags = [*_tag_problems(subject.wheel.name, archive)]
     prefix = store.place_in_wheel(names)
-    places = (*_name_clashes(names), *_place_problems(names, prefix))
+    counts = Counter(names).items()
+    repeated = (
+        f"the wheel has {name} {n} times: installers differ in which one they use" for name, n in counts if n > 1
+    )
+    places = (*repeated, *store.name_clashes(names), *_place_problems(names, prefix))
     messages = (*places, *tags, *_archive_problems(subject.wheel))
     problems = [Problem(message, REBUILD) for message in messages]
     package = prefix.removesuffix(f"/{store.STORE_FOLDER}/")
@@ -367,34 +360,6 @@ def check_wheel(subject: Subject) -> Outcome:
         fix = "change the build's settings so that the wheel ships the package, too"
         problems.append(Problem(message, fix))
     return Outcome.of(len(names), "members", problems)
-
-
-def _name_clashes(names: Sequence[str]) -> Iterator[str]:
-    """Yield the members that installers may take for each other, and those that Windows cannot have."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            yield f"the wheel has {name} {count} times: installers differ in which one they use"
-    yield from dict.fromkeys(_ambiguous_paths(names))
-    for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
-        if _NOT_ON_WINDOWS.search(part):
-            yield f"{part!r} cannot be a file on Windows, or names another file there"
-
-
-def _ambiguous_paths(names: Sequence[str]) -> Iterator[str]:
-    """Yield the paths that some systems take for the same, and those that are both a file and a folder."""
-    spelled: dict[str, tuple[str, bool]] = {}
-    for name in names:
-        path = key = ""
-        parts = name.removesuffix("/").split("/")
-        for number, part in enumerate(parts, 1):
-            path, key = f"{path}/{part}".lstrip("/"), f"{key}/{_fold(part)}"
-            is_folder = number < len(parts) or name.endswith("/")
-            first, was_folder = spelled.setdefault(key, (path, is_folder))
-            if first != path:
-                yield f"{first} and {path} are the same {'folder' if is_folder else 'file'} on some systems"
-                break
-            if was_folder != is_folder:
-                yield f"{path} is a file and a folder"
 
 
 def _tag_problems(file: str, archive: zipfile.ZipFile) -> Iterator[str]:
@@ -418,17 +383,6 @@ def _tag_problems(file: str, archive: zipfile.ZipFile) -> Iterator[str]:
 def _expand_tags(text: str) -> Iterator[str]:
     """Yield each tag that compressed tags stand for, such as ``py2-none-any`` of ``py2.py3-none-any``."""
     return ("-".join(tag) for tag in product(*(part.split(".") for part in text.split("-"))))
-
-
-@lru_cache(maxsize=4096)
-def _fold(part: str) -> str:
-    """Return one spelling for all names that some system takes for the same.
-
-    macOS folds case, composes letters or takes them apart, and skips invisible ones; Windows folds case, and drops dots
-    and spaces at the end.
-    """
-    seen = "".join(letter for letter in part if unicodedata.category(letter) != "Cf")
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", seen).casefold()).rstrip(". ")
 
 
 def _place_problems(names: Sequence[str], prefix: str) -> Iterator[str]:
