@@ -85,7 +85,9 @@ def test_explain_json_and_status(capsys, example_store, monkeypatch, fresh_cache
     assert data["chosen"] == {"origin": "prebuilt", "arch": "sm_90", "kind": "cubin"}
     assert all(c.keys() == {"origin", "arch", "kind", "accepted", "reason"} for c in data["candidates"])
     status, out = run(capsys, *args, "--arch", "sm_75", "--policy", "prebuilt")
-    assert (status, json.loads(out)["chosen"]) == (1, None)
+    data = json.loads(out)
+    assert (status, data["chosen"]) == (1, None)
+    assert data["fixes"] == ["allow compiling: policy='compatible'", "build the package with sm_75 among its arches"]
 
 
 @pytest.mark.parametrize("bad", [("--arch", "sm_9"), ("--policy", "best")])

@@ -37,13 +37,14 @@ class Explanation:
     def to_json(self) -> dict[str, object]:
         """Return the JSON object of ``explain --json``."""
         chosen = self.chosen
+        more = {"notes": list(self.notes), "fixes": list(self.fixes)}
         return {
             "kernel": self.kernel,
             "arch": str(self.arch),
             "driver": None if self.driver is None else version_text(self.driver),
             "chosen": chosen and {"origin": chosen.origin, "arch": str(chosen.arch), "kind": chosen.kind},
             "candidates": [candidate.to_json() for candidate in self.candidates],
-        } | ({"notes": list(self.notes)} if self.notes else {})
+        } | {name: texts for name, texts in more.items() if texts}
 
     def __str__(self) -> str:
         driver = "any driver" if self.driver is None else f"a driver for CUDA {version_text(self.driver)}"
