@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 
 #: What a load needs, as modules and names in folders: looking a name up imports its module.
 _NEEDED = ("cuda.bindings.driver", "hatch_cuda_kernels.runtime:LoadedKernels")
-#: What the disk cache's rung needs. Most processes do not reach it; here its import takes no extra time.
-_POSSIBLE = (
+#: What it takes to find or compile a kernel that the store has no image of. A process that imports it for nothing ends
+#: later: when Python exits, it takes modules apart.
+_OF_COMPILES = (
     "hatch_cuda_kernels.cache:open_cache",
     "hatch_cuda_kernels.compiler.toolchain:known_toolchains",
     "platformdirs",
-)
-#: What a compile needs. It takes much longer, so it waits unless the kernel is in no image.
-_OF_COMPILES = (
     "hatch_cuda_kernels.includes:read_closure",
     "hatch_cuda_kernels.runtime.ladder:jit_candidates",
     "hatch_cuda_kernels.compiler:run_job",
@@ -131,7 +129,7 @@ class Store:
         _prepare(self._reader, name, module)
         from hatch_cuda_kernels.runtime import load
 
-        key, ahead = (name, module, policy or self.policy), self._compile_ahead(name, module, policy)
+        key, ahead = (name, module, policy or self.policy), self._work_ahead(name, module, policy)
         kernel = self._loaded.get(key, lambda: load(self._request(name, module, policy, ahead=ahead)))
         self.__dict__.setdefault("get_kernel", self._loaded.lookup(partial(Store.get_kernel, self)))
         return kernel
@@ -328,10 +326,10 @@ class Store:
         before = ahead.pop() if ahead else found  # what has read the sources, unless they were asked for since
         return found._replace(compiled=before.compiled, source=before.source)
 
-    def _compile_ahead(self, name: str, module: str | None, policy: Policy | None) -> list[Request]:
-        """Compile what only a compile can give device 0, while its context is being made; return the request, if any.
+    def _work_ahead(self, name: str, module: str | None, policy: Policy | None) -> list[Request]:
+        """Read the image that device 0 gets, or compile what only a compile can give it, while its context is made.
 
-        What fails here fails again when the kernel is loaded.
+        Return the request, if any. What fails here fails again when the kernel is loaded.
         """
         device = starting_device()
         if device is None:
@@ -340,12 +338,12 @@ class Store:
 
         from hatch_cuda_kernels.arch import SmArch
         from hatch_cuda_kernels.errors import HatchCudaKernelsError
-        from hatch_cuda_kernels.runtime.ladder import compile_ahead
+        from hatch_cuda_kernels.runtime.ladder import work_ahead
 
         requests = []
         with suppress(HatchCudaKernelsError):
             requests.append(self._request(name, module, policy, SmArch.of_device(device[0]), device[1]))
-            compile_ahead(requests[0])
+            work_ahead(requests[0])
         return requests
 
 
@@ -434,20 +432,13 @@ def _prepare(reader: StoreReader, kernel: str, module: str | None) -> None:
 
     from hatch_cuda_kernels.errors import StoreError
     from hatch_cuda_kernels.names import normalize_name
-    from hatch_cuda_kernels.store import ModuleSource
 
     for name in _NEEDED:
         _import(name)
-    with suppress(StoreError, OSError, ValueError):
-        reader.look_ahead(normalize_name(kernel), module)
-    for name in _POSSIBLE:
-        if is_starting():
-            _import(name)
     with suppress(StoreError, OSError, ValueError, ImportError):
-        listed = reader.find(normalize_name(kernel), module) if module not in reader.unlisted else []
-        for line in listed[:1]:
-            ModuleSource(reader, line.module).look_ahead(is_starting)
-        for name in () if listed else _OF_COMPILES:
+        reader.look_ahead(normalize_name(kernel), module)
+        is_listed = module not in reader.unlisted and reader.find(normalize_name(kernel), module)
+        for name in () if is_listed else _OF_COMPILES:
             if is_starting():
                 _import(name)
 

@@ -63,6 +63,19 @@ def test_the_hit_path_loads_no_rung_that_compiles(example_store):
     assert len([name for name in seen if name.split(".")[0] == "hatch_cuda_kernels"]) <= 21
 
 
+def test_waiting_for_the_driver_loads_nothing_in_vain(example_store):
+    """A kernel that has an image needs neither compilers nor the disk cache: what is loaded makes Python exit later."""
+    seen = loaded_after(
+        "from contextlib import suppress; from pathlib import Path; from hatch_cuda_kernels import load, errors;"
+        "load.start_driver, load.is_starting, load.starting_device = int, lambda: True, lambda: ((9, 0), (13, 0));"
+        f"store = load.open_store(Path({str(example_store)!r}))\n"
+        "with suppress(errors.DriverError): store.get_kernel('saxpy')"
+    ).split()
+    assert "cuda.bindings.driver" in seen
+    folders = tuple(f"hatch_cuda_kernels.{name}" for name in ("cache", "compiler", "includes", "threads"))
+    assert not [name for name in seen if name.startswith(folders) or name in {"platformdirs", "importlib.metadata"}]
+
+
 def test_the_hit_path_loads_no_nvrtc(example_store):
     """Finding a prebuilt image loads neither NVRTC nor its bindings."""
     seen = loaded_after(

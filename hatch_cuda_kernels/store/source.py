@@ -221,14 +221,6 @@ class ModuleSource:
         is_as_shipped = self._as_shipped
         return self._key(arch, instance, part) if part is not None and is_as_shipped else None
 
-    def look_ahead(self, go_on: Callable[[], bool]) -> None:
-        """Look at what ``recalled_key`` depends on, while ``go_on`` says so; soon afterwards, that need not be done."""
-        from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
-
-        index = self._index
-        if not self._is_editable and not index.is_linked:
-            recall_key_part(index.outside, built=index.outer_headers, lto=self._lto, go_on=go_on)
-
     def remember_key(self) -> None:
         """Make ``recalled_key`` answer from the next process on."""
         if self._as_shipped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,7 @@ def install(monkeypatch):
         monkeypatch.setattr(accelerator, "_address", lambda _: 1)
         monkeypatch.delitem(sys.modules, "torch", raising=False)
         if module is not None:
-            monkeypatch.setattr(accelerator.metadata, "version", lambda _: "0.1.0")
+            monkeypatch.setattr(metadata, "version", lambda _: "0.1.0")
         forget()
 
     def forget():

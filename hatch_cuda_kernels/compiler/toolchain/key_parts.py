@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state
@@ -31,14 +31,11 @@ _MOST: Final = 64
 _answers: dict[tuple[str, Path | None], tuple[dict[str, str], float]] = {}
 
 
-def recall_key_part(
-    outside: tuple[str, ...] | None, *, built: str, lto: bool, go_on: Callable[[], bool] = lambda: True
-) -> dict[str, str] | None:
+def recall_key_part(outside: tuple[str, ...] | None, *, built: str, lto: bool) -> dict[str, str] | None:
     """Return the toolchain's part of the key of a compile that takes these headers from outside the project.
 
-    ``built`` is what a build took there. None if no answer is remembered for this search path, if anything that decides
-    it has changed, or if ``go_on`` ended the search. An answer from many files may be out of date for ten times as long
-    as looking at them takes.
+    ``built`` is what a build took there. None if no answer is remembered for this search path, or if anything that
+    decides it has changed. An answer from many files may be out of date for ten times as long as looking at them takes.
     """
     question = _question(outside, built, lto=lto)
     part, until = _answers.get((question, default_cache_path()), ({}, 0.0))
@@ -47,7 +44,7 @@ def recall_key_part(
     start = time.monotonic()
     note = _NOTES.read(question)
     try:
-        if not note or not all(go_on() and file_state(path) == state for path, state in note["states"].items()):
+        if not note or not all(file_state(path) == state for path, state in note["states"].items()):
             return None
         part = {str(name): str(value) for name, value in note["part"].items()}
     except (TypeError, KeyError, AttributeError):

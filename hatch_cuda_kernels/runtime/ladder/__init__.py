@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "climb": "before_compiling cached compile_ahead obtain prebuilt_cubins prebuilt_ptx trials",
+        "climb": "before_compiling cached obtain prebuilt_cubins prebuilt_ptx trials work_ahead",
         "compile_rungs": "jit_candidates LOGGER",
         "explanation": "explain Explanation",
         "request": "find_kernel find_variable make_request Request",

@@ -195,14 +195,20 @@ def before_compiling(request: Request) -> Iterator[Candidate]:
         yield from rung(request) if rung is not cached else ()
 
 
-def compile_ahead(request: Request) -> None:
-    """Compile for a request whose first candidate is a compile, before the driver is asked. Raises what that raises."""
+def work_ahead(request: Request) -> None:
+    """Read the request's first image, or compile it if only a compile can give it, before the driver is asked.
+
+    Raises what that raises.
+    """
     for rung in ladder(request):
-        if any(candidate.accepted for candidate in rung(request)):
+        candidate = next((candidate for candidate in rung(request) if candidate.accepted), None)
+        if candidate is not None:
             if rung is jitted:
                 from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_ahead  # off the prebuilt path
 
                 jit_ahead(request)
+            elif candidate.origin == "prebuilt" and candidate.get is not None:
+                candidate.get()  # the reader remembers it
             return
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from importlib import metadata
 from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.driver import call
@@ -57,6 +56,8 @@ def accelerator_state() -> str:
         return f"off ({ACCELERATOR}=0)"
     if not _has_gil():
         return "not used: it is not for free-threaded Python"
+    from importlib import metadata  # only to say it: it imports a hundred modules
+
     try:
         version = metadata.version("hatch-cuda-kernels-accelerator")
     except metadata.PackageNotFoundError:

@@ -148,15 +148,6 @@ def test_many_kernels_look_at_the_files_once(fresh_cache, tmp_path, monkeypatch)
     assert recall_key_part(("a.h",), built="", lto=False) is None
 
 
-def test_a_look_ahead_ends_when_the_driver_is_there(fresh_cache, tmp_path):
-    """A look that was cut short answers nothing, and the next one looks at everything."""
-    header = tmp_path / "header.h"
-    header.write_text("1")
-    keep(("a.h",), header)
-    assert recall_key_part(("a.h",), built="", lto=False, go_on=lambda: False) is None
-    assert recall_key_part(("a.h",), built="", lto=False) == {"nvrtc": "13.0.88"}
-
-
 def test_answers_are_bounded(fresh_cache):
     """Any number of sets of headers leaves a few notes, the last one among them."""
     for number in range(100):
