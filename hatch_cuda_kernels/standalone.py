@@ -196,9 +196,10 @@ class _SourceRequest(NamedTuple):
         """Return what a reader gives of the text, which sees the headers that are given, and those below the root."""
         given = {f"{_GIVEN}/{name}": text for name, text in self.headers.items()}
         include = [*([_GIVEN] if given else []), *self.recipe.options.include]
+        given[self.recipe.sources[0]] = self.source
         with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
             folder = Path(self.root or nothing)
-            return read(self.recipe, folder, text=self.source, include=include, project=Project(folder, given))
+            return read(self.recipe, folder, include=include, project=Project(folder, given))
 
 
 def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) -> CompiledSource:

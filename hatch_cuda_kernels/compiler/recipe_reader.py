@@ -29,7 +29,7 @@ _WIDEST: Final = 160
 
 
 class _RecipeReading:
-    """What is read: a recipe's sources, or ``text`` in place of the one, in a project with headers outside it.
+    """What is read: a recipe's sources, in a project with headers outside it.
 
     ``include`` stands in for the options' folders. ``outer`` is for each source; without it, what is here.
     """
@@ -39,14 +39,13 @@ class _RecipeReading:
         recipe: Recipe,
         project: Project,
         *,
-        text: str | None = None,
         include: Sequence[str] | None = None,
         outer: Sequence[OuterHeaders] = (),
     ) -> None:
         if include is None:  # folders that are not there gave no file: a store and an sdist carry none of them
             include = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
         outer = outer or [installed_headers()] * len(recipe.sources)
-        self.recipe, self.project, self.text, self.folders = recipe, project, text, tuple(include)
+        self.recipe, self.project, self.folders = recipe, project, tuple(include)
         self.outer = outer if recipe.options.standard_headers else [one.without_standard() for one in outer]
 
     def units(
@@ -81,7 +80,6 @@ class _RecipeReading:
             closure = read_closure(
                 self.project.files.root,
                 source,
-                text=self.text,
                 include=self.folders,
                 headers=(*self.recipe.headers, *asked),
                 pre_include=options.pre_include,
@@ -104,11 +102,10 @@ class _RecipeReading:
             asked += own
 
 
-def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs know
+def read_recipe(
     recipe: Recipe,
     root: Path,
     *,
-    text: str | None = None,
     include: Sequence[str] | None = None,
     project: Project | None = None,
     outer: Sequence[OuterHeaders] = (),
@@ -116,14 +113,14 @@ def read_recipe(  # noqa: PLR0913 - what builds, stores and editable installs kn
     levels: Iterable[tuple[str, int, str]] = (),
     cuts: Sequence[ClosureCut | None] = (),
 ) -> SourceSet:
-    """Return a recipe's sources, or ``text`` in place of the one, with their header closures. Raises InputError.
+    """Return a recipe's sources with their header closures. Raises InputError.
 
     ``include`` stands in for the options' folders. ``outer`` are, for each source, the headers outside the project;
     none for those that are installed here. With ``clocks``, ``__DATE__`` and the like are left alone: what is read will
     not be compiled as it is. ``levels`` say of which declarations more is cut than the rules say; ``cuts`` are what a
     build has cut of each source, and all that is.
     """
-    reading = _RecipeReading(recipe, project or Project(root), text=text, include=include, outer=outer)
+    reading = _RecipeReading(recipe, project or Project(root), include=include, outer=outer)
     levels = (*levels,)
     with uncollected():
         units = [unit for unit, _ in reading.units(_levels(levels), cuts)]
@@ -167,7 +164,6 @@ def further_levels(
     sources: SourceSet,
     error: CompileError,
     *,
-    text: str | None = None,
     include: Sequence[str] | None = None,
     project: Project | None = None,
     outer: Sequence[OuterHeaders] = (),
@@ -183,7 +179,7 @@ def further_levels(
     from hatch_cuda_kernels.execution_space import blame
 
     errors = [found for found in parse_log(error.log) if found.severity != "warning"]
-    reading = _RecipeReading(recipe, project or Project(root), text=text, include=include, outer=outer)
+    reading = _RecipeReading(recipe, project or Project(root), include=include, outer=outer)
     levels = _levels(sources.levels)
     passes = [passed for _, passed in reading.units(levels) if passed is not None]
     fresh = {place: level for passed in passes for place, level in blame(passed, errors, levels).items()}

@@ -21,18 +21,17 @@ from hatch_cuda_kernels.includes.closure import Closure, Origin
 from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros, possible_spellings
 from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.project import normalize, package_of, wandering
-from hatch_cuda_kernels.includes.texts import Project, Renamed, SourceText, parse_text
+from hatch_cuda_kernels.includes.texts import Project, Renamed
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def read_closure(  # noqa: PLR0913 - what modules state, and what they share
+def read_closure(
     root: Path,
     source: str,
     *,
-    text: str | None = None,
     include: Sequence[str] = (),
     headers: Sequence[str] = (),
     pre_include: Sequence[str] = (),
@@ -42,38 +41,41 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
 ) -> Closure:
     """Read a source and all project headers it names, all paths relative to ``root``.
 
-    With ``text``, the source is that text and ``source`` only the name it goes by. ``include`` are folders; ``headers``
-    are paths of what computed includes need, and globs of what they may; ``define`` are the options' macros, which may
-    name headers too. A ``project`` of that root, shared by many calls, lists each folder and reads each file once.
-    ``outer`` are the headers outside the project. Raises InputError, one line for each problem.
+    ``include`` are folders; ``headers`` are paths of what computed includes need, and globs of what they may;
+    ``define`` are the options' macros, which may name headers too. A ``project`` of that root, shared by many calls,
+    lists each folder and reads each file once. ``outer`` are the headers outside the project. Raises InputError, one
+    line for each problem.
     """
-    reader = _Reader(project or Project(root), {} if text is None else {source: text.encode()}, define)
+    reader = _Reader(project or Project(root), define)
     start = reader.source(source)
     reader.search_in(include)
     declared = list(dict.fromkeys(path for pattern in headers for path in reader.declared(pattern)))
     forced = tuple(reader.forced(spelling) for spelling in pre_include)
     if not reader.problems:
         reader.follow()
-    names = possible_spellings(declared, [posixpath.dirname(start), *reader.renamer.include, ""])
+    names = possible_spellings(declared, [posixpath.dirname(start), *reader.include, ""])
     plain = reader.plain_names(PlainNames(outer, reader.include_file, names), names)
     names = {name: path for name, path in names.items() if path in reader.wanted}
     if reader.problems:
         raise InputError("\n".join(dict.fromkeys(reader.problems)))
+    program = VIRTUAL_ROOT + start
     standard = {name: outer.standard.text(name) for name in plain.standard}
     others = {name: f'#include "{VIRTUAL_ROOT}{path}"\n' for name, path in (plain.project | names).items()}
     origin = reader.origin(
-        start,
         {name: SourceFile(name, text) for name, text in others.items()}
         | {name: header.file for name, header in standard.items()},
     )
-    in_memory = {VIRTUAL_ROOT + path: reader.shown(path, origin) for path in reader.wanted} | others
+    shown = {VIRTUAL_ROOT + path: one.text for path, one in reader.done.items()}
+    if start in reader.wanted and (once := _once_in_source(origin.files[program])):
+        origin.edits[program] += once
+        shown[program] = Edited(origin.files[program], origin.edits[program]).text
+    in_memory = {VIRTUAL_ROOT + path: shown[VIRTUAL_ROOT + path] for path in reader.wanted} | others
     in_memory |= {name: header.text for name, header in standard.items()}
-    program = VIRTUAL_ROOT + start
     return Closure(
-        source=reader.shown(start, origin),
+        source=shown[program],
         program_name=program,
         headers=tuple(sorted(in_memory.items())),
-        files=tuple(sorted((path, reader.text(path).sha256) for path in reader.done)),
+        files=tuple(sorted((path, reader.project.text(path).sha256) for path in reader.done)),
         pre_include=forced,
         outside=tuple(sorted(plain.outside)),
         computed=tuple(reader.named("computed")),
@@ -87,11 +89,10 @@ def read_closure(  # noqa: PLR0913 - what modules state, and what they share
 
 
 class _Reader:
-    def __init__(self, project: Project, given: Mapping[str, bytes], define: Sequence[tuple[str, str | None]]) -> None:
+    def __init__(self, project: Project, define: Sequence[tuple[str, str | None]]) -> None:
         self.project = project
-        self.given = {path: parse_text(path, data) for path, data in given.items()}
         self.define = [macro for found in parse_defines(define).values() for macro in found if macro is not None]
-        self.renamer = project.renamer(())
+        self.include: tuple[str, ...] = ()
         self.done: dict[str, Renamed] = {}
         self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
         self.problems: list[str] = [found for name, value in define for found in clocks_of_option(name, value or "")]
@@ -104,14 +105,13 @@ class _Reader:
         found = normalize("", path)
         if found is None:
             self.problems.append(f"{path}: the source must be inside the project, given relative to it")
-        elif found not in self.given and self.project.files.kind(found) not in {"file", "outside"}:
+        elif self.project.files.kind(found) not in {"file", "outside"}:
             self.problems.append(f"{path}: no such source file in {self.project.files.root}")
         self._waiting.append(found or path)
         return found or path
 
     def search_in(self, folders: Sequence[str]) -> None:
         """Look for headers in these folders of the project from now on."""
-        found = []
         for path in folders:
             folder = normalize("", path)
             kind = None if folder is None else self.project.files.kind(folder)
@@ -120,8 +120,7 @@ class _Reader:
             elif kind != "folder":
                 self.problems.append(f"{path}: no such include folder in {self.project.files.root}")
             else:
-                found.append(folder)
-        self.renamer = self.project.renamer(found)
+                self.include += (folder,)
 
     def declared(self, pattern: str) -> list[str]:
         """Return the files of a declared glob, maybe none. Without wildcards it is wanted, whoever may ask for it."""
@@ -137,7 +136,7 @@ class _Reader:
 
     def forced(self, spelling: str) -> str:
         """Return the name NVRTC pre-includes. A project header is looked for from the root, then as ``<...>`` is."""
-        found = self.renamer.search(["", *self.renamer.include], spelling)
+        found = self.project.search(["", *self.include], spelling)
         if found is not None:
             self._want([found])
             return VIRTUAL_ROOT + found
@@ -151,13 +150,13 @@ class _Reader:
         while self._waiting:
             path = self._waiting.pop()
             if path not in self.done:
-                found = self.done[path] = self.renamer.rename(self.text(path))
+                found = self.done[path] = self.project.renamed(path, self.include)
                 self.problems += found.problems
                 self._want(found.wanted)
 
     def include_file(self, name: str) -> str | None:
         """Return the file in the include folders that a name stands for, to headers outside the project."""
-        return self.project.included(name, self.renamer.include)
+        return self.project.included(name, self.include)
 
     def plain_names(self, plain: PlainNames, spellings: dict[str, str]) -> PlainNames:
         """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""
@@ -179,17 +178,13 @@ class _Reader:
 
     def _named_by_macros(self) -> MadeNames:
         if self._by_macros[0] != len(self.done) and self.named("computed") + self.named("probes"):
-            texts = [self.text(path) for path in self.done]
+            texts = [self.project.text(path) for path in self.done]
             found = named_by_macros(texts, self.define)
             # What a condition spells for a macro that probes is named like other probes.
             spelled = {one.spelling[1:-1] for text in texts for one in text.includes if one.is_probe}
             self._by_macros = len(self.done), found._replace(names=found.names - spelled)
             self.problems += found.problems
         return self._by_macros[1]
-
-    def text(self, path: str) -> SourceText:
-        """Return a file as it is on disk, or was given."""
-        return self.given.get(path) or self.project.text(path)
 
     def named(self, what: str) -> list[str]:
         """Return one kind of note about all files that were read, in order."""
@@ -200,29 +195,19 @@ class _Reader:
         found = self._named_by_macros()
         return {*self._forced, *self.named("outside")} | (found.names | found.spelled) - spellings.keys()
 
-    def origin(self, start: str, others: Mapping[str, SourceFile]) -> Origin:
+    def origin(self, others: Mapping[str, SourceFile]) -> Origin:
         """Return the texts as they were, and how they change."""
-        program = VIRTUAL_ROOT + start
         done = {path: one for path, one in self.done.items() if not self._is_toolkits(path)}
-        found = Origin(
-            {**others, **{VIRTUAL_ROOT + path: self.text(path).file for path in done}},
+        return Origin(
+            {**others, **{VIRTUAL_ROOT + path: self.project.text(path).file for path in done}},
             {VIRTUAL_ROOT + path: one.edits for path, one in done.items()},
             {VIRTUAL_ROOT + path: one.targets for path, one in done.items()},
         )
-        if start in self.wanted:
-            found.edits[program] = (*found.edits[program], *_once_in_source(found.files[program]))
-        return found
 
     def _is_toolkits(self, path: str) -> bool:
         """Return whether a file of a package is one of CCCL's, which NVRTC takes as it is, like the toolkit's own."""
-        folders = (one for one in self.renamer.include if package_of(path) and path.startswith(f"{one}/"))
+        folders = (one for one in self.include if package_of(path) and path.startswith(f"{one}/"))
         return any(libraries.is_cccl_header(path[len(one) + 1 :]) for one in folders)
-
-    def shown(self, path: str, origin: Origin) -> str:
-        """Return a file as NVRTC is shown it."""
-        known, name = self.done[path], VIRTUAL_ROOT + path
-        edits = origin.edits.get(name, known.edits)
-        return known.text if len(edits) == len(known.edits) else Edited(origin.files[name], edits).text
 
     def _want(self, paths: Iterable[str]) -> bool:
         """Want files in memory; return whether one of them is new."""

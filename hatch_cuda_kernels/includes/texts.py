@@ -234,79 +234,6 @@ class Renamed(NamedTuple):
     problems: tuple[str, ...]
 
 
-class Renamer:
-    """Names headers for a project's files and one list of include folders; nothing else has a part in the outcome."""
-
-    def __init__(self, files: ProjectFiles, include: tuple[str, ...]) -> None:
-        self.files: Final = files
-        self.include: Final = include
-        self._targets: Final[dict[tuple[str | None, str], tuple[str | None, bool]]] = {}
-        self._renamed: Final[dict[SourceText, Renamed]] = {}
-
-    def rename(self, source: SourceText) -> Renamed:
-        """Return what is named in a text, as if it were the file its path names."""
-        if source not in self._renamed:
-            self._renamed[source] = self._rename(source)
-        return self._renamed[source]
-
-    def _rename(self, source: SourceText) -> Renamed:
-        folder = posixpath.dirname(source.path)
-        edits: list[Edit] = []
-        targets: dict[int, str] = {}
-        notes: dict[str, list[str]] = {field: [] for field in Renamed._fields[3:]}
-        notes["problems"] += source.problems
-        for one in source.includes:
-            target = self._include(folder, one, source, notes)
-            if target is not None:
-                splices = "".join(_SPLICE.findall(source.text, one.start, one.end))  # the file keeps its lines
-                name = f"{one.spelling[0]}{VIRTUAL_ROOT}{target}{splices}{one.spelling[-1]}"
-                edits.append(Edit(one.start, one.end, name))
-                targets[one.directive] = VIRTUAL_ROOT + target
-        text = Edited(source.file, edits).text if edits else source.text
-        named = {field: tuple(dict.fromkeys(found)) for field, found in notes.items()}
-        return Renamed(text, tuple(edits), targets, **named)
-
-    def search(self, folders: Sequence[str], spelling: str) -> str | None:
-        """Return the first project file a spelling names, taken from these folders."""
-        for folder in folders:
-            path = beside(folder, spelling)
-            if path is not None and self.files.kind(path) in {"file", "outside"}:
-                return path
-        return None
-
-    def _include(self, folder: str, one: Include, source: SourceText, notes: dict[str, list[str]]) -> str | None:
-        """Note what is named and return the path it must name, None to leave its spelling as it is."""
-        spelling = one.spelling
-        if not spelling:
-            at = source.at(one.start)
-            kind = "problems" if one.problem else "probes" if one.is_probe else "computed"
-            notes[kind].append(f"{at}: {one.problem}" if one.problem else at)
-            return None
-        name = spelling[1:-1]
-        # From a project file, #include_next goes on to the toolkit's folders.
-        path, is_there = (None, False) if one.is_next else self._target(folder, spelling)
-        if path is None and wandering(name):
-            at = source.at(one.start)
-            notes["problems"].append(f"{at}: {spelling} leaves the project; copy the header into it")
-        notes["wanted" if is_there else "outside"].append(path if is_there and path is not None else name)
-        return path
-
-    def _target(self, folder: str, spelling: str) -> tuple[str | None, bool]:
-        """Return the path that a spelling in a file of that folder stands for, and whether the project has it.
-
-        A missing file that is spelled with ``..`` gets the virtual name it would have: from a toolkit folder, ``..``
-        could reach a file that nobody hashed.
-        """
-        quoted, name = spelling[0] == '"', spelling[1:-1].replace("\\", "/")
-        key = folder if quoted else None, name
-        if key not in self._targets:
-            folders = (folder, *self.include) if quoted else self.include
-            path = self.search(folders, name)
-            missing = beside(folders[0] if folders else "", name) if wandering(name) else None
-            self._targets[key] = (missing, False) if path is None else (path, True)
-        return self._targets[key]
-
-
 class Project:
     """A project as it was when each folder and file was first asked for. ``given`` texts stand in for files."""
 
@@ -319,7 +246,8 @@ class Project:
     ) -> None:
         self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)
         self._texts: Final[dict[str, SourceText]] = {}
-        self._renamers: Final[dict[tuple[str, ...], Renamer]] = {}
+        self._targets: Final[dict[tuple[str | None, str, tuple[str, ...]], tuple[str | None, bool]]] = {}
+        self._renamed: Final[dict[tuple[str, tuple[str, ...]], Renamed]] = {}
 
     def text(self, path: str) -> SourceText:
         """Return a file; where it cannot be read, that is a problem of the text."""
@@ -332,14 +260,72 @@ class Project:
             self._texts[path] = found
         return found
 
+    def search(self, folders: Sequence[str], spelling: str) -> str | None:
+        """Return the first project file a spelling names, taken from these folders."""
+        for folder in folders:
+            path = beside(folder, spelling)
+            if path is not None and self.files.kind(path) in {"file", "outside"}:
+                return path
+        return None
+
     def included(self, name: str, include: Sequence[str]) -> str | None:
         """Return the file of some folders that an include of a header outside the project names; None without one."""
-        found = None if wandering(name) else self.renamer(include).search(include, name)
+        found = None if wandering(name) else self.search(include, name)
         return found if found is not None and self.files.kind(found) == "file" else None
 
-    def renamer(self, include: Sequence[str]) -> Renamer:
-        """Return what names headers for these include folders."""
-        key = tuple(include)
-        if key not in self._renamers:
-            self._renamers[key] = Renamer(self.files, key)
-        return self._renamers[key]
+    def renamed(self, path: str, include: tuple[str, ...]) -> Renamed:
+        """Return what is named in a file, with these include folders; nothing else has a part in the outcome."""
+        if (path, include) not in self._renamed:
+            self._renamed[path, include] = self._rename(self.text(path), include)
+        return self._renamed[path, include]
+
+    def _rename(self, source: SourceText, include: tuple[str, ...]) -> Renamed:
+        edits: list[Edit] = []
+        targets: dict[int, str] = {}
+        notes: dict[str, list[str]] = {field: [] for field in Renamed._fields[3:]}
+        notes["problems"] += source.problems
+        for one in source.includes:
+            target = self._include(one, source, include, notes)
+            if target is not None:
+                splices = "".join(_SPLICE.findall(source.text, one.start, one.end))  # the file keeps its lines
+                name = f"{one.spelling[0]}{VIRTUAL_ROOT}{target}{splices}{one.spelling[-1]}"
+                edits.append(Edit(one.start, one.end, name))
+                targets[one.directive] = VIRTUAL_ROOT + target
+        text = Edited(source.file, edits).text if edits else source.text
+        named = {field: tuple(dict.fromkeys(found)) for field, found in notes.items()}
+        return Renamed(text, tuple(edits), targets, **named)
+
+    def _include(
+        self, one: Include, source: SourceText, include: tuple[str, ...], notes: dict[str, list[str]]
+    ) -> str | None:
+        """Note what is named and return the path it must name, None to leave its spelling as it is."""
+        spelling = one.spelling
+        if not spelling:
+            at = source.at(one.start)
+            kind = "problems" if one.problem else "probes" if one.is_probe else "computed"
+            notes[kind].append(f"{at}: {one.problem}" if one.problem else at)
+            return None
+        name = spelling[1:-1]
+        # From a project file, #include_next goes on to the toolkit's folders.
+        path, is_there = (None, False) if one.is_next else self._target(source.path, spelling, include)
+        if path is None and wandering(name):
+            at = source.at(one.start)
+            notes["problems"].append(f"{at}: {spelling} leaves the project; copy the header into it")
+        notes["wanted" if is_there else "outside"].append(path if is_there and path is not None else name)
+        return path
+
+    def _target(self, path: str, spelling: str, include: tuple[str, ...]) -> tuple[str | None, bool]:
+        """Return the path that a spelling in a file stands for, and whether the project has it.
+
+        A missing file that is spelled with ``..`` gets the virtual name it would have: from a toolkit folder, ``..``
+        could reach a file that nobody hashed.
+        """
+        folder = posixpath.dirname(path) if spelling[0] == '"' else None
+        name = spelling[1:-1].replace("\\", "/")
+        key = folder, name, include
+        if key not in self._targets:
+            folders = include if folder is None else (folder, *include)
+            found = self.search(folders, name)
+            missing = beside(folders[0] if folders else "", name) if wandering(name) else None
+            self._targets[key] = (missing, False) if found is None else (found, True)
+        return self._targets[key]
