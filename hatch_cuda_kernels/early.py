@@ -5,15 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
+from _thread import LockType, allocate_lock, start_new_thread  # threading takes half a millisecond to import
 
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
 #: How long Python goes on in one thread while another waits, until the driver has started; usually 5 ms.
 _SWITCH_SECONDS = 0.0001
-_lock = threading.Lock()
-_started: list[threading.Thread | None] = []
-#: Set once the driver has started, or could not; then what device 0 is, and its driver: both as pairs of numbers.
-_asked = threading.Event()
+_lock = allocate_lock()
+#: What a thread holds until the driver has started, or could not; None where nothing is to wait for.
+_started: list[LockType | None] = []
+#: Held until the driver can tell what device 0 is, and its driver: both as pairs of numbers.
+_asked = allocate_lock()
 _device: list[tuple[tuple[int, int], tuple[int, int]]] = []
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, and _MINOR
 
@@ -33,8 +34,8 @@ def start_driver() -> None:
 
 def is_starting() -> bool:
     """Return whether the driver is being initialised right now."""
-    thread = _started[0] if _started else None
-    return thread is not None and thread.is_alive()
+    starting = _started[0] if _started else None
+    return starting is not None and starting.locked()
 
 
 def starting_device() -> tuple[tuple[int, int], tuple[int, int]] | None:
@@ -43,18 +44,20 @@ def starting_device() -> tuple[tuple[int, int], tuple[int, int]] | None:
     It waits until the driver can tell. None if it does not start here, or has already started.
     """
     if is_starting():
-        _asked.wait()
+        with _asked:
+            pass
     return _device[0] if _device and is_starting() else None
 
 
 def join_driver() -> None:
     """Wait for the driver if it was started here."""
-    thread = _started[0] if _started else None
-    if thread is not None:
-        thread.join()
+    starting = _started[0] if _started else None
+    if starting is not None:
+        with starting:
+            pass
 
 
-def _start() -> threading.Thread | None:
+def _start() -> LockType | None:
     if sys.platform == "win32":
         return None
     try:
@@ -68,21 +71,27 @@ def _start() -> threading.Thread | None:
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     shortened = sys.getswitchinterval()
+    runs, starting = allocate_lock(), allocate_lock()
 
     def initialise() -> None:
+        runs.release()
         try:
-            if library.cuInit(0) == 0:  # the next call waits for the GIL, which the importing thread has
+            failed = library.cuInit(0)  # the next call waits for the GIL, which the importing thread has
+            if not failed:
                 _ask(library)
-                _asked.set()
+            _asked.release()
+            if not failed:
                 library.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
         finally:
-            _asked.set()
             if sys.getswitchinterval() == shortened:
                 sys.setswitchinterval(usual)
+            starting.release()
 
-    thread = threading.Thread(target=initialise, name="hatch-cuda-kernels-driver", daemon=True)
-    thread.start()
-    return thread
+    for held in (runs, starting, _asked):
+        held.acquire()
+    start_new_thread(initialise, ())
+    runs.acquire()  # so that the driver starts now
+    return starting
 
 
 def _ask(library: ctypes.CDLL) -> None:
@@ -93,6 +102,11 @@ def _ask(library: ctypes.CDLL) -> None:
         _device.append(((major.value, minor.value), (version.value // 1000, version.value % 1000 // 10)))
 
 
+def _forget_thread() -> None:
+    """In a forked child, wait for nothing: the thread is not there. The standard library does so with its own locks."""
+    _lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+    _started[:] = [None] * len(_started)
+
+
 if hasattr(os, "register_at_fork"):
-    # A thread that holds it is not in a forked child. This is what the standard library does with its own locks.
-    os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]  # noqa: SLF001
+    os.register_at_fork(after_in_child=_forget_thread)

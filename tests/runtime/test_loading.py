@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -88,13 +90,42 @@ def test_the_driver_tells_its_device_before_the_context_is_made(monkeypatch):
     monkeypatch.setattr(early.ctypes, "CDLL", lambda _: starting_library(goes_on))
     monkeypatch.setattr(early, "_started", [])
     monkeypatch.setattr(early, "_device", [])
-    monkeypatch.setattr(early, "_asked", threading.Event())
+    monkeypatch.setattr(early, "_asked", threading.Lock())
     assert early.starting_device() is None
     early.start_driver()
     assert early.starting_device() == ((12, 1), (13, 2))
     goes_on.set()
     early.join_driver()
     assert early.starting_device() is None
+
+
+FORKED_EARLY = """
+import os, signal, threading
+from hatch_cuda_kernels import early
+goes_on, begun = threading.Event(), threading.Event()
+class Library:
+    cuCtxGetCurrent = staticmethod(lambda _: 3)
+    cuInit = staticmethod(lambda _: begun.set() or goes_on.wait() and 1)
+early.ctypes.CDLL = lambda _: Library
+early.start_driver()
+begun.wait()
+if os.fork() == 0:
+    signal.alarm(20)  # ends a child that waits
+    early.start_driver()
+    early.join_driver()
+    print(early.is_starting(), early.starting_device(), flush=True)
+    os._exit(0)
+os.wait()
+goes_on.set()
+early.join_driver()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_that_is_forked_while_the_driver_starts_does_not_wait():
+    """The thread that starts it is not in the child."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED_EARLY], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False None\n", "")
 
 
 @pytest.mark.slow

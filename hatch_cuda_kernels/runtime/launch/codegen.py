@@ -21,7 +21,6 @@ from hatch_cuda_kernels.runtime.launch.shapes import SIZES, FreshSlot, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from types import CodeType
 
     from hatch_cuda_kernels.runtime.launch.arguments import Packing
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
@@ -75,7 +74,7 @@ _FRESH: Final = {
     "config": "slot.config",
 }
 #: Compiled texts that are remembered; few programs have more.
-_MOST_CODES: Final = 512
+_MOST_MAKERS: Final = 512
 _BINDS: Final[dict[tuple[tuple[Packing, ...], Kind], Bind]] = {}
 
 
@@ -102,9 +101,7 @@ def forget_signatures() -> None:
 def _make(signature: Signature, kind: Kind) -> Bind:
     driver = cuda()
     free: list[Slot] = []
-    scope: dict[str, Any] = {}
-    exec(_code(signature.packings, bool(signature.offsets), kind), FAST, scope)  # noqa: S102 - made of positions only, see _source
-    bind: Bind = scope["make"](
+    bind: Bind = _maker(signature.packings, bool(signature.offsets), kind)(
         driver.cuCtxGetId,
         driver.CUcontext(0),  # NULL: the current context (CUDA Driver API, cuCtxGetId)
         free.pop,
@@ -124,12 +121,15 @@ def _make(signature: Signature, kind: Kind) -> Bind:
 def prepare_launches(kinds: Sequence[str], types: Sequence[str]) -> None:
     """Compile the function for the usual launch of a kernel with such parameters, before there is a driver."""
     signature = Signature("", kinds, types)
-    _code(signature.packings, bool(signature.offsets), "current")
+    _maker(signature.packings, bool(signature.offsets), "current")
 
 
-@lru_cache(_MOST_CODES)
-def _code(parameters: tuple[Packing, ...], has_offsets: bool, kind: Kind) -> CodeType:
-    return compile(_source(parameters, has_offsets, kind), "<launch>", "exec")
+@lru_cache(_MOST_MAKERS)
+def _maker(parameters: tuple[Packing, ...], has_offsets: bool, kind: Kind) -> Callable[..., Bind]:
+    scope: dict[str, Callable[..., Bind]] = {}
+    # The text is made of positions only. compile() would make the 124 types of syntax trees, too.
+    exec(_source(parameters, has_offsets, kind), FAST, scope)  # noqa: S102
+    return scope["make"]
 
 
 def _source(parameters: tuple[Packing, ...], has_offsets: bool, kind: Kind) -> str:
