@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Variables that say who started the tests, how it is used, or how it shows text: what a test starts would go by them.
+#: And uv links, as it does unless told otherwise: to copy 300 MB takes longer than most isolated builds.
 OF_THE_CALLER = re.compile(
-    "UV|UV_RUN_.*|VIRTUAL_ENV.*|(?:CONDA|HATCH|PIPX)_.*|CUDA_(?!VISIBLE_DEVICES|DEVICE_ORDER).*"
+    "UV|UV_RUN_.*|UV_LINK_MODE|VIRTUAL_ENV.*|(?:CONDA|HATCH|PIPX)_.*|CUDA_(?!VISIBLE_DEVICES|DEVICE_ORDER).*"
     "|COLUMNS|LINES|NO_COLOR|CLICOLOR.*|FORCE_COLOR|PY_COLORS|PYTHON(?:_COLORS|HASHSEED|IOENCODING|SAFEPATH|STARTUP|WARNINGS)"
 )
 EXAMPLE_WHEEL = "example_project-0.1.0-py3-none-any.whl"
