@@ -68,10 +68,24 @@ class DraftedModule:
 
     @property
     def open_ends(self) -> tuple[str, ...]:
-        """What the launches do not say, and what NVRTC refuses."""
-        guesses = (f"{name} is a guess that compiles: no launch shows its arguments" for name in self.guessed)
-        told = (end for template in self.templates for end in _unknown_launches(template))
-        return tuple(dict.fromkeys((*told, *_refusal_lines(self.seen, self.refused), *guesses, *self.notes)))
+        """What the launches do not say, and what NVRTC refuses: of instances for one reason, the first are named."""
+        told: list[str] = []
+        for template in self.templates:
+            shown = template.instance(template.parameters)
+            told += [] if template.sites else [f"{shown}: no launch was seen; list its instances"]
+            for site in (one for one in template.sites if not one.names):
+                arguments = "" if site.template is None else f"<{', '.join(site.template)}>"
+                spelled = f"{site.kernel}{arguments}({', '.join(site.arguments)})"
+                told.append(f"{shown}: launched at {site.path}:{site.line} as {spelled}; list its instances")
+        alike: dict[str, list[str]] = {}
+        for name in (one for one in self.seen if one in self.refused):
+            alike.setdefault(self.refused[name], []).append(name)
+        for reason, names in alike.items():
+            told += [f"{name} is left out: {reason}" for name in names[:_MOST_NAMED]]
+            if len(names) > _MOST_NAMED:
+                told.append(f"and {len(names) - _MOST_NAMED} more for the same reason")
+        told += [f"{name} is a guess that compiles: no launch shows its arguments" for name in self.guessed]
+        return tuple(dict.fromkeys((*told, *self.notes)))
 
     def guesses(self, enumerators: Mapping[str, tuple[str, ...]]) -> list[list[str]]:
         """Return instances to try of each kernel that has none, the likeliest first."""
@@ -92,27 +106,6 @@ def manifest_text(modules: Iterable[DraftedModule], options: NvrtcOptions) -> st
         lines += [f"  {module.name}:", *(f"    {key}: {flow(value)}" for key, value in keys.items())]
         lines += [f"    # {one}" for one in module.open_ends]
     return "\n".join([*lines, ""])
-
-
-def _unknown_launches(template: Template) -> Iterator[str]:
-    shown = template.instance(template.parameters)
-    if not template.sites:
-        yield f"{shown}: no launch was seen; list its instances"
-    for site in (one for one in template.sites if not one.names):
-        arguments = "" if site.template is None else f"<{', '.join(site.template)}>"
-        spelled = f"{site.kernel}{arguments}({', '.join(site.arguments)})"
-        yield f"{shown}: launched at {site.path}:{site.line} as {spelled}; list its instances"
-
-
-def _refusal_lines(names: Iterable[str], refused: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is said of the refused ones of names: the first of those that are refused for one reason, by name."""
-    alike: dict[str, list[str]] = {}
-    for name in (one for one in names if one in refused):
-        alike.setdefault(refused[name], []).append(name)
-    for reason, found in alike.items():
-        yield from (f"{name} is left out: {reason}" for name in found[:_MOST_NAMED])
-        if len(found) > _MOST_NAMED:
-            yield f"and {len(found) - _MOST_NAMED} more for the same reason"
 
 
 def enumerators_of(declarations: Iterable[Declaration]) -> dict[str, tuple[str, ...]]:
