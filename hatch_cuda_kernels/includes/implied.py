@@ -12,19 +12,19 @@ from functools import cached_property, lru_cache
 from itertools import compress, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels import libraries
-from hatch_cuda_kernels.cpp import Branches, Inclusion, InclusionError, Run, TextError, is_identifier
+from hatch_cuda_kernels import cpp, libraries
+from hatch_cuda_kernels.cpp import Branches, Inclusion, Run, TranslationUnit, is_identifier
 from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, words_in
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, TranslationUnit, Visit
+    from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, Visit
     from hatch_cuda_kernels.includes.closure import Closure
     from hatch_cuda_kernels.includes.outer import OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
 
-#: A qualified name: ``("std", "max")``. The first is empty for one of the global namespace; the last is ``(`` behind
-#: what is called.
+#: A name with its namespaces: ``("std", "max")``. The first is empty where ``::`` begins it; the last is ``(`` behind a
+#: qualified name that is called.
 Chain: TypeAlias = tuple[str, ...]
 
 _REGISTER: Final = "hatch_cuda_kernels/register.h"
@@ -52,10 +52,11 @@ def implied_headers(
     if not outer.standard.names:
         return ()
     declared = _OwnNames.of(readings)
-    uses = _Uses.of(closure, declared.aliases, options)
-    wanted = _WantedHeaders(closure, uses, declared, frozenset(removed), frozenset(cut_headers))
+    unit = _read_as_nvrtc(closure, options)
+    uses = _uses_of(unit, declared.aliases)
+    wanted = _WantedHeaders(closure, unit, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
-    if "register" in uses.found:
+    if ("register",) in uses:
         names.add(_REGISTER)
     if declared.has_long_long:
         names.add(_LONG_LONG)
@@ -145,7 +146,8 @@ class _WantedHeaders:
     """Which headers the uses of a source ask for."""
 
     _closure: Closure
-    _uses: _Uses
+    _unit: TranslationUnit
+    _uses: Collection[Chain]
     _declared: _OwnNames
     _removed: frozenset[str]
     _cut_headers: frozenset[str]
@@ -154,13 +156,12 @@ class _WantedHeaders:
     def _words(self) -> set[str]:
         """The words that are used and mean nothing of the project's."""
         own = self._declared.names | self._removed | (self._declared.functions & libraries.own_functions())
-        return {one for one in self._uses.found if isinstance(one, str) and one not in own}
+        return {one[0] for one in self._uses if len(one) == 1} - own
 
     def _chains(self, root: str) -> Iterator[Chain]:
         """Yield the qualified names that begin with a namespace, and that the project does not declare in it."""
         own = {name for one, name in self._declared.members if one == root}
-        found = (one for one in self._uses.found if isinstance(one, tuple) and one[0] == root and len(one) > 1)
-        return (one for one in found if own.isdisjoint(one))
+        return (one for one in self._uses if one[0] == root and len(one) > 1 and own.isdisjoint(one))
 
     def standard(self) -> Iterator[str]:
         """Yield the standard headers."""
@@ -171,8 +172,11 @@ class _WantedHeaders:
         is_own = not renamed.isdisjoint(self._declared.kernels | self._removed)
         others = {known[name] for name in self._declared.names & known.keys()}  # in which a name means another type
         own = {name for name in self._declared.same & known.keys() if known[name] in others}
+        # Where a condition names a macro that there is not, it is 0, or not defined.
+        conditions = [one for one in self._unit.conditions if one.file.name.startswith(VIRTUAL_ROOT)]
+        asked = {word for one in conditions for word in one.directive.texts}
         for name in (self._words & known.keys()) - own:
-            is_asked = (known[name] in perhaps or name in renamed) and self._uses.asks(name)
+            is_asked = (known[name] in perhaps or name in renamed) and name in asked
             if not is_asked and not (is_own and name in renamed):
                 yield known[name]
         yield from (members[one[1]] for one in self._chains("std") if one[1] in members)
@@ -200,22 +204,22 @@ class _WantedHeaders:
         declared, roots, known = self._declared, words_in("torch", "torch", "roots"), libraries.entry("torch", "torch")
         paths = {path.rpartition("/")[2] for path, _ in self._closure.headers if path.startswith(VIRTUAL_ROOT)}
         there = {
-            *self._uses.outside.intersection(self._closure.outside),
+            *{directive.header for _, directive in self._unit.unresolved}.intersection(self._closure.outside),
             *self.toolkits(),
             *(words_in("cuda", "copies", "headers") & paths),
         }
         there |= {name.rpartition("/")[2] for name in there}
-        own = {name for name in declared.functions if ("", name) not in self._uses.found}
+        own = {name for name in declared.functions if ("", name) not in self._uses}
+        defined = {one.name for one in self._unit.macros.definitions if one.file.startswith(VIRTUAL_ROOT)}
         for one in libraries.stand_in_headers():
-            used = (one.names & self._words) - (self._uses.defined if one.are_macros else own if one.by else set())
+            used = (one.names & self._words) - (defined if one.are_macros else own if one.by else set())
             if used and one.is_brought(self._cut_headers, there):
                 yield one.header
         yield from filter(None, (libraries.boost_header(one[1], self._cut_headers) for one in self._chains("boost")))
         used_names = [one for root in roots for one in self._chains(root)]
         words = (self._words | {word for one in used_names for word in one}) - declared.functions
         spaces = {one for one in declared.opened | declared.entered if one[0] in roots}
-        every = {word for one in self._uses.found for word in ((one,) if isinstance(one, str) else one)}
-        words |= every & words_in("torch", "torch", "complex_words")
+        words |= {word for one in self._uses for word in one} & words_in("torch", "torch", "complex_words")
         yield from libraries.torch_headers(used_names, words, spaces, self._cut_headers)
         if any(one[1:] in libraries.opened_namespaces() for one in declared.opened if one[0] in roots):
             yield from known["inner_namespaces"]
@@ -223,60 +227,44 @@ class _WantedHeaders:
             yield from known["namespaces"]
 
 
-@dataclass(slots=True)
-class _Uses:
-    """The names that a source uses where their headers are not included yet, in what NVRTC reads of the project."""
-
-    found: set[str | Chain] = field(default_factory=set)
-    unit: TranslationUnit | None = None
-    defined: set[str] = field(default_factory=set)
-    """The macros that the project defines."""
-    outside: set[str] = field(default_factory=set)
-    """Headers of others whose includes are not in a branch that is off."""
-
-    @classmethod
-    def of(cls, closure: Closure, aliases: Mapping[str, Chain], options: NvrtcOptions) -> _Uses:
-        uses = cls()
-        origin = closure.origin
-        assert origin is not None  # noqa: S101 - of all that was just read
-        macros = libraries.macros_of_nvrtc(options.std, options.define)
-        try:
-            unit = origin.read((*closure.pre_include, closure.program_name), macros, _has_no_words)
-        except (TextError, InclusionError):  # NVRTC will refuse it
-            return uses
-        uses.unit = unit
-        uses.outside.update(directive.header for _, directive in unit.unresolved)
-        others = dict(aliases)
-        for macro in unit.macros.definitions:
-            if macro.file.startswith(VIRTUAL_ROOT):
-                uses.defined.add(macro.name)
-                meant = tuple(token.text for token in macro.body if token.text != "::")
-                if len(meant) > 1 and meant[0] in {"cuda", *namespaces()} and all(map(is_identifier, meant)):
-                    others[macro.name] = meant
-        key = frozenset(others.items())
-        known: set[str] = set()
-        for root in unit.roots:
-            for visit in root.whole:
-                if key not in visit.memory:
-                    visit.memory[key] = _VisitUses.of(visit, key, others)
-            uses.found.update(root.memory[key].without(known))
-            known |= root.memory[key].included
-        return uses
-
-    def asks(self, name: str) -> bool:
-        """Return whether a condition of the project's names a macro: where there is none, it is 0, or not defined."""
-        conditions = () if self.unit is None else self.unit.conditions
-        return any(name in one.directive.texts and one.file.name.startswith(VIRTUAL_ROOT) for one in conditions)
+def _read_as_nvrtc(closure: Closure, options: NvrtcOptions) -> TranslationUnit:
+    """Return what NVRTC reads of a closure; nothing of one that it will refuse."""
+    origin = closure.origin
+    assert origin is not None  # noqa: S101 - of all that was just read
+    macros = libraries.macros_of_nvrtc(options.std, options.define)
+    try:
+        return origin.read((*closure.pre_include, closure.program_name), macros, _has_no_words)
+    except (cpp.TextError, cpp.InclusionError):
+        return TranslationUnit(cpp.MacroTable())
 
 
 def _has_no_words(_name: str) -> bool:
     return False  # what they are spelled as counts
 
 
+def _uses_of(unit: TranslationUnit, aliases: Mapping[str, Chain]) -> set[Chain]:
+    """Return the names that the project's files use where their headers are not included yet."""
+    others = dict(aliases)
+    for macro in (one for one in unit.macros.definitions if one.file.startswith(VIRTUAL_ROOT)):
+        meant = tuple(token.text for token in macro.body if token.text != "::")
+        if len(meant) > 1 and meant[0] in {"cuda", *namespaces()} and all(map(is_identifier, meant)):
+            others[macro.name] = meant
+    key = frozenset(others.items())
+    found: set[Chain] = set()
+    known: set[str] = set()
+    for root in unit.roots:
+        for visit in root.whole:
+            if key not in visit.memory:
+                visit.memory[key] = _VisitUses.of(visit, key, others)
+        found.update(root.memory[key].without(known))
+        known |= root.memory[key].included
+    return found
+
+
 class _VisitUses(NamedTuple):
     """What one reading of a file, and of all that it includes, uses before it includes it."""
 
-    uses: dict[str | Chain, str]
+    uses: dict[Chain, str]
     """With the header of each."""
     included: set[str]
     """The headers that are included, but in branches that may be off."""
@@ -291,7 +279,7 @@ class _VisitUses(NamedTuple):
             item: Item | None = next(items, None)
             if isinstance(item, Run):
                 for use in _uses_of_run(visit.file, item.number, firsts) if is_ours else ():
-                    meant = (*aliases[use[0]], *use[1:]) if use[0] in aliases else use
+                    meant = (*aliases[use[0]], *use[1:]) if use[1:] and use[0] in aliases else use
                     header = header_of_use(meant)
                     if not _is_included(header, known):
                         found.uses[meant] = header
@@ -307,7 +295,7 @@ class _VisitUses(NamedTuple):
                 waiting.pop()
         return found
 
-    def without(self, known: Collection[str]) -> Iterator[str | Chain]:
+    def without(self, known: Collection[str]) -> Iterator[Chain]:
         """Yield the uses of which no header is among some that were included before."""
         return (use for use, header in self.uses.items() if not _is_included(header, known))
 
@@ -316,9 +304,9 @@ def _is_included(header: str, known: Collection[str]) -> bool:
     return bool(header) and (header in known or (header[0] == "c" and f"{header[1:]}.h" in known))
 
 
-def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> frozenset[str | Chain]:
+def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> frozenset[Chain]:
     """Return the uses of names that matter in a run, with what the directive behind it defines or asks."""
-    known: dict[int, frozenset[str | Chain]] = file.memory.setdefault((_uses_of_run, firsts), {})
+    known: dict[int, frozenset[Chain]] = file.memory.setdefault((_uses_of_run, firsts), {})
     if number in known:
         return known[number]
     found = {*_uses_in(file.tokens(number), firsts)}
@@ -340,7 +328,7 @@ def _telling(firsts: frozenset[str]) -> tuple[frozenset[str], frozenset[str], fr
     return words, roots, words | roots
 
 
-def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[str | Chain]:
+def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[Chain]:
     words, roots, wanted = _telling(firsts)
     for at in compress(range(len(tokens)), map(wanted.__contains__, tokens)):
         before = tokens[at - 1] if at else ""
@@ -353,9 +341,9 @@ def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[str | Ch
         if name in roots and found[1:] not in {(), ("(",)}:
             yield found
             if name == "std":  # a macro may stand for what has no namespace, too
-                yield from words.intersection(found[1:2])
+                yield from ((word,) for word in found[1:2] if word in words)
         elif name in words:
-            yield name
+            yield (name,)
             if is_global:
                 yield ("", name)
 

@@ -197,14 +197,14 @@ def namespaces() -> frozenset[str]:
 
 
 @cache
-def header_of_use(use: str | tuple[str, ...]) -> str:
-    """Return the header that a word or a qualified name asks for, as far as it alone tells; empty for none."""
-    if isinstance(use, str):
-        return next((one[use] for one in _global() if use in one), "")
+def header_of_use(use: tuple[str, ...]) -> str:
+    """Return the header that a name, with its namespaces, asks for, as far as it alone tells; empty for none."""
+    if use[:-1] in {(), ("",)}:
+        return next((one[use[-1]] for one in _global() if use[-1] in one), "")
     members = headers_in("standard", "std")
     if use[:2] == ("cuda", "std"):
         return f"cuda/std/{members.get(use[2], '')}" if use[2:] else ""
-    return members.get(use[1], "") if use[0] == "std" else "" if use[0] else header_of_use(use[1])
+    return members.get(use[1], "") if use[0] == "std" else ""
 
 
 @cache

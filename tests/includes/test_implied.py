@@ -60,6 +60,12 @@ def test_names_bring_their_header(tmp_path, used, header):
     build_store(manifest, tmp_path / "store")
 
 
+def test_a_namespace_of_one_letter_is_not_taken_for_the_words_that_begin_with_it(tmp_path):
+    """``uint`` brings its header where ``u`` is a namespace."""
+    found, _ = closure(tmp_path, "namespace app {}\nnamespace u = app;\n" + KERNEL.format("sizeof(uint)"))
+    assert found.pre_include == ("sys/types.h",)
+
+
 def test_types_of_posix_are_those_of_the_host(tmp_path):
     """Kernels have the names that nvcc gives them, and structs the same layout."""
     types = {"int": "pid_t key_t clockid_t", "unsigned": "uid_t gid_t mode_t id_t useconds_t"}
