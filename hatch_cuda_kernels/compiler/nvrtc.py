@@ -16,8 +16,10 @@ from hatch_cuda_kernels.compiler.binary import (
     argument_parameters,
     drop_unused,
     function_parameters,
+    linkage_of_ptx,
     read_cubin,
     read_ptx,
+    used_variables,
     without_times,
 )
 from hatch_cuda_kernels.compiler.job import Compiled, CompileJob, FinishInput, FinishJob
@@ -35,7 +37,7 @@ from hatch_cuda_kernels.compiler.nvrtc_calls import (
 )
 from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.execution_space import undefined_variables, use_faults, used_variables
+from hatch_cuda_kernels.execution_space import use_faults
 from hatch_cuda_kernels.forks import spawn_if_forked
 from hatch_cuda_kernels.image import Kind, Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
@@ -165,17 +167,12 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> Made:
 
 def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> None:
     """Raise CompileError for code that uses a variable of the host, which NVRTC would take for a zeroed one."""
-    variables = job.program.cut.variables
-    used = {*used_variables(ptx, variables)}
-    if job.program.cut.loses_constants and not used:
-        used |= {*undefined_variables(relocatable(), variables)}
-    if used:
-        raise CompileError(
-            job.module,
-            str(job.arch),
-            "device code uses variables of the host",
-            faults=use_faults(used, job.program.changes),
-        )
+    cut, changes = job.program.cut, job.program.changes
+    faults = use_faults(used_variables(ptx), cut.variables, changes)
+    if cut.loses_constants and not faults:
+        faults = use_faults(linkage_of_ptx(relocatable()).undefined, cut.variables, changes)
+    if faults:
+        raise CompileError(job.module, str(job.arch), "device code uses variables of the host", faults=faults)
 
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:

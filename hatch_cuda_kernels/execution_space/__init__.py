@@ -22,6 +22,6 @@ __getattr__ = lazy(
         "kernels": "Declared DeclaredParameter is_kernel NOTHING_DECLARED parameters_of",
         "marks": "MARKS",
         "oracle": "blame",
-        "use": "undefined_variables UNMARKED use_faults used_variables",
+        "use": "UNMARKED use_faults",
     },
 )

@@ -7,7 +7,7 @@ looked for; of a constant without its value no symbol is left, but in relocatabl
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.compiler.binary import demangled
@@ -17,34 +17,12 @@ if TYPE_CHECKING:
 
 #: What is wrong with the use of a variable.
 UNMARKED: Final = "has no device mark, and device code uses it"
-_VARIABLE: Final = re.compile(
-    r"^\s*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:global|const|shared)\s[^;={]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*[;=]",
-    re.MULTILINE,
-)
-_EXTERN: Final = re.compile(
-    r"^\s*\.extern\s+\.(?:global|const)\s[^;]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*;", re.MULTILINE
-)
-_WORD: Final = re.compile(r"(?<![\w$.%])[A-Za-z_$][\w$]*")
 _ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 
 
-def used_variables(ptx: str, variables: Collection[str]) -> Iterator[str]:
-    """Yield those of some variables, by qualified name, that the code of a PTX text refers to."""
-    if not variables:
-        return
-    declared = {*_VARIABLE.findall(ptx)}
-    counts: dict[str, int] = {}
-    for word in _WORD.findall(ptx):
-        if word in declared:
-            counts[word] = counts.get(word, 0) + 1
-    for symbol, count in counts.items():
-        name = _plain(symbol)
-        if count > 1 and name in variables:
-            yield name
-
-
-def use_faults(used: Collection[str], changes: Iterable[SourceChange]) -> tuple[str, ...]:
-    """Return what is wrong with the use of variables of the host, with their places and what to do."""
+def use_faults(symbols: Iterable[str], variables: Collection[str], changes: Iterable[SourceChange]) -> tuple[str, ...]:
+    """Return what is wrong with the use of those variables of the host, by symbol, with their places and what to do."""
+    used = {*map(_plain, symbols)}.intersection(variables)
     kinds = {"value", "definition", "variable", "removed"}
     cut = (change for change in changes if change.kind in kinds)
     places = {change.name.rpartition("::")[2]: f"{change.path}:{change.line}" for change in cut}
@@ -54,11 +32,6 @@ def use_faults(used: Collection[str], changes: Iterable[SourceChange]) -> tuple[
         what = f"{place}: error: {name} {UNMARKED}" if place else f"{name} is the host's"
         found.append(f"{what}\n  to fix: mark it __device__ or __constant__, or constexpr if its value never changes")
     return tuple(found)
-
-
-def undefined_variables(ptx: str, variables: Collection[str]) -> Iterator[str]:
-    """Yield those of some variables that relocatable code takes from elsewhere."""
-    return (name for symbol in _EXTERN.findall(ptx) if (name := _plain(symbol)) in variables)
 
 
 def _plain(symbol: str) -> str:

@@ -16,6 +16,6 @@ __getattr__ = lazy(
         "cubin": "Cubin Linkage linkage_of_object linkage_of_ptx read_cubin without_times",
         "log": "bad_names Diagnostic parse_log",
         "mangling": "argument_parameters BUILTIN demangled function_parameters",
-        "ptx": "drop_unused Ptx read_ptx",
+        "ptx": "drop_unused Ptx read_ptx used_variables",
     },
 )

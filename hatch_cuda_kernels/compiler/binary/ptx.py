@@ -6,6 +6,7 @@ Grammar: PTX ISA, "Directives". Written for what NVVM prints (one declaration a 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import prod
@@ -28,6 +29,12 @@ _INTERNAL: Final = re.compile(
 _STATED: Final = {"maxntid": "max_threads", "reqntid": "block_size", "reqnctapercluster": "cluster_size"}
 _EXTENTS: Final = re.compile(rf"\.({'|'.join(_STATED)})\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?")
 _WORD: Final = re.compile(_NAME)
+#: A variable of any kind, whoever defines it, and a word that may name one.
+_ANY_VARIABLE: Final = re.compile(
+    r"^\s*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:global|const|shared)\s[^;={]*?([A-Za-z_$][\w$]*)(?:\[\d*\])*\s*[;=]",
+    re.MULTILINE,
+)
+_SYMBOL: Final = re.compile(r"(?<![\w$.%])[A-Za-z_$][\w$]*")
 _UNREADABLE: Final = "cannot read this {} of a PTX text: {!r}"
 _DECLARATION: Final = re.compile(
     rf"(?:\.v(?P<lanes>[24])\s+)?\.[a-z]+(?P<bits>\d+)(?P<pair>x2)?\s+(?P<name>{_NAME})(?P<dimensions>(?:\[\d+\])*)\s*$"
@@ -104,6 +111,13 @@ def drop_unused(text: str, keep: Collection[str]) -> str:
     if not unused:
         return text
     return _INTERNAL.sub(lambda found: "" if (found[1] or found[2]) in unused else found[0], text)
+
+
+def used_variables(text: str) -> list[str]:
+    """Return the variables, by symbol, that the code of a PTX text refers to."""
+    declared = {*_ANY_VARIABLE.findall(text)}
+    counts = Counter(filter(declared.__contains__, _SYMBOL.findall(text)))
+    return [symbol for symbol, count in counts.items() if count > 1]
 
 
 def _param(text: str) -> str:
