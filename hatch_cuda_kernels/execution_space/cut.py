@@ -157,8 +157,6 @@ class Cutter:
         for name, parameters in (one for notes in self._notes for one in notes.forward):
             self._forward[name].add(parameters)
         self._found = Cut()
-        self._floats: list[tuple[Declaration, Editor]] = []
-        """Constants that may have to be ``constexpr``."""
         self._host_macros: list[tuple[int, Macro]] = []
         """Macros that mark functions of the host, with the group of the edits of each."""
         self._stand_ins: set[Name] = set()
@@ -174,9 +172,6 @@ class Cutter:
             for tokens in reading.stream.behind_captures(self._lambda_marks):
                 editor.begin(tokens[0].at, "lambda")  # in device code they say nothing, and NVRTC does not know them
                 editor.replace(tokens, "mark")
-        for declaration, editor in self._floats:
-            editor.begin(id(declaration), _shown_name(declaration))
-            self._fold(declaration, editor)
         made, refused = _agreed(self._readings, editors)
         for file, edit in made:
             if file.name not in self._parts:
@@ -204,7 +199,7 @@ class Cutter:
             self._found.has_unmarked |= _has_local_class(declaration)
             is_constant_one = all(one.is_const and one.value for one in declaration.declarators)
             if declaration.kind == "variable" and is_constant_one and "volatile" not in declaration.words:
-                self._floats.append((declaration, editor))
+                self._fold(declaration, editor)
             return
         self._found.has_unmarked |= _needs_default(declaration)
         if declaration.kind == "instantiation":
@@ -336,7 +331,7 @@ class Cutter:
         cut_ones = [one for one in declaration.declarators if not self._keeps_value(declaration, one)]
         if not cut_ones:
             self._strip(declaration, editor, _THREAD_LOCAL)
-            self._floats.append((declaration, editor))
+            self._fold(declaration, editor)
             return
         if declaration.is_specialization:  # no storage class stands there
             for one in cut_ones:
@@ -420,14 +415,11 @@ class Cutter:
 
     def _declare(self, declaration: Declaration, editor: Editor, storage: str) -> None:
         """Make a definition a declaration, by its storage class."""
-        is_done = False
-        for at in declaration.head:
-            word = declaration.tokens[at].text
-            if word in _STORAGE:
-                is_new = not is_done and word in {"static", "extern", "inline"}
-                editor.replace([declaration.tokens[at]], "value", storage if is_new else "")
-                is_done = is_done or is_new
-        if not is_done:
+        words = [token for token in map(declaration.tokens.__getitem__, declaration.head) if token.text in _STORAGE]
+        place = next((token for token in words if token.text in {"static", "extern", "inline"}), None)
+        for token in words:
+            editor.replace([token], "value", storage if token is place else "")
+        if place is None:
             first = declaration.template[1] if declaration.template else 0
             editor.insert(declaration.tokens[first], "value", f"{storage} ")
 
