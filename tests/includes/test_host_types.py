@@ -164,3 +164,94 @@ def test_these_are_nvccs_numbers(tmp_path):
 def test_macros_are_defined_where_nvcc_has_them(text):
     """To ask for a macro brings no header; a library's version is there though the include of its header is cut."""
     compiled(text)
+
+
+#: Size and alignment with nvcc 13.0 and gcc 12, by header.
+LAYOUTS = {
+    "atomic": {
+        "atomic<bool>": (1, 1),
+        "atomic<char>": (1, 1),
+        "atomic<short>": (2, 2),
+        "atomic<int>": (4, 4),
+        "atomic<double*>": (8, 8),
+        "atomic<char[3]>": (3, 1),
+        "atomic<int[3]>": (12, 4),
+        "atomic<double[2]>": (16, 16),
+        "atomic<long[3]>": (24, 8),
+        "atomic_flag": (1, 1),
+    },
+    "bitset": {
+        "bitset<0>": (1, 1),
+        "bitset<1>": (8, 8),
+        "bitset<64>": (8, 8),
+        "bitset<65>": (16, 8),
+        "bitset<1000>": (128, 8),
+    },
+    "chrono": {"chrono::nanoseconds": (8, 8), "chrono::minutes": (8, 8), "chrono::hours": (8, 8)},
+    "type_traits": {"aligned_storage_t<7>": (16, 16), "aligned_storage_t<33>": (48, 16)},
+    "optional": {"optional<bool>": (2, 1), "optional<double>": (16, 8), "optional<char[3]>": (4, 1)},
+    "variant": {"variant<char>": (2, 1), "variant<double, char>": (16, 8)},
+    "complex": {"complex<float>": (8, 4), "complex<double>": (16, 8)},
+}
+LAYOUTS_20 = {
+    "barrier": {"barrier<>": (32, 8)},
+    "chrono": {"chrono::days": (8, 8), "chrono::years": (8, 8)},
+    "latch": {"latch": (4, 4)},
+    "semaphore": {"binary_semaphore": (4, 4), "counting_semaphore<100000>": (4, 4)},
+    "source_location": {"source_location": (8, 8)},
+    "span": {"span<int>": (16, 8), "span<int, 3>": (8, 8)},
+}
+
+
+def layout_source(header, types):
+    """Return a source that does not compile unless each type has its size and alignment; T[n] stands for a class."""
+    lines = ["template <class T> struct Some;", "template <class T, size_t N> struct Some<T[N]> { T items[N]; };"]
+    lines += [f"#include <{header}>", "using namespace std;"]
+    for name, (size, alignment) in types.items():
+        spelled = re.sub(r"<(\w+\[\d\])>", r"<Some<\1>>", name)
+        lines.append(f'static_assert(sizeof({spelled}) == {size} && alignof({spelled}) == {alignment}, "{name}");')
+    return "\n".join(lines) + "\n__global__ void k() {}\n"
+
+
+EACH_LAYOUT = [
+    pytest.param(header, types, std, id=f"{header} {std}")
+    for std, layouts in (("c++17", LAYOUTS), ("c++20", LAYOUTS_20))
+    for header, types in layouts.items()
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("header", "types", "std"), EACH_LAYOUT)
+def test_members_of_a_struct_lie_where_the_host_has_them(header, types, std):
+    """A host fills a struct that a kernel reads, so that each class of the library has libstdc++'s size."""
+    compile_to_ptx(layout_source(header, types), arch="sm_90", options={"std": std}, use_cache=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
+@pytest.mark.parametrize(("header", "types", "std"), EACH_LAYOUT)
+def test_these_are_nvccs_layouts(tmp_path, header, types, std):
+    """What is on record here is what nvcc says."""
+    (tmp_path / "k.cu").write_text("#include <cstddef>\n" + layout_source(header, types))
+    command = ["nvcc", "-ptx", "-w", "-arch=sm_90", f"-std={std}", "k.cu"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+
+
+HASHES = """
+#include <functional>
+extern "C" __global__ void k(size_t* y) {
+    const std::hash<float> single;
+    const std::hash<double> twice;
+    y[0] = single(1.5f);
+    y[1] = twice(1.5);
+    y[2] = single(-0.f);
+    y[3] = twice(-2.75);
+}
+"""
+
+
+@pytest.mark.slow
+def test_hashes_are_those_of_the_host():
+    """A table that the host fills by libstdc++'s std::hash is read by the same hashes."""
+    numbers = {int(number) % 2**64 for number in re.findall(r"mov\.\w+\s+%\w+, (-?\d+);", compiled(HASHES))}
+    assert numbers >= {6335102473512021944, 4982507072649106663, 0, 11672603283085180185}

@@ -2,6 +2,7 @@
 #include <compare>
 #include <concepts>
 #include <numbers>
+#include <source_location>
 #include <span>
 #include <tuple>
 
@@ -14,6 +15,8 @@ static_assert(std::endian::native == std::endian::little);
 static_assert(std::numbers::pi > 3.14 && std::numbers::pi_v<float> < 3.15f);
 static_assert(std::same_as<int, int> && !std::integral<float> && std::floating_point<double> && std::regular<int>);
 static_assert(std::invocable<int (*)(int), int> && std::convertible_to<int, float> && !std::derived_from<int, float>);
+
+static_assert(std::source_location::current().line() == __LINE__);
 
 struct Version {
     int major, minor;
