@@ -6,7 +6,9 @@ compiler targets"; the PTX ISA release notes for the table of versions.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from hatch_cuda_kernels.records import NamedTuple
 
 
 def version_text(version: tuple[int, int]) -> str:

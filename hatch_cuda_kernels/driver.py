@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from hatch_cuda_kernels.arch import ComputeCapability, SmArch
 from hatch_cuda_kernels.early import join_driver
 from hatch_cuda_kernels.errors import DriverError, is_absent
+from hatch_cuda_kernels.records import NamedTuple
 
 #: CUresult of faults that end a context, and which any later call may report: from ILLEGAL_ADDRESS to LAUNCH_FAILED.
 _FAULTS: Final = frozenset({214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719})
@@ -25,6 +26,8 @@ _CAPTURE: Final = frozenset({900, 901})
 _started_in: Final[list[int]] = []
 #: What to do without a driver.
 DRIVER_NEEDED: Final = "install NVIDIA's driver; give a container the host's, as docker run --gpus all does"
+#: Why the driver refused an image earlier in this process, by compute capability and digest.
+REFUSED: Final[dict[tuple[tuple[int, int], str], str]] = {}
 #: Primary contexts that were retained here, by ordinal.
 _primaries: Final[dict[int, Any]] = {}
 

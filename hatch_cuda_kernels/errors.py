@@ -11,7 +11,9 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Candidate

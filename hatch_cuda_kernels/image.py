@@ -6,7 +6,9 @@ These are named tuples, because a dataclass would take half a millisecond each i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -311,18 +311,9 @@ class Store:
         ahead: list[Request] | None = None,
     ) -> Request:
         from hatch_cuda_kernels.runtime.ladder import make_request
-        from hatch_cuda_kernels.runtime.launch import LIBRARIES
 
-        found = make_request(
-            self._reader,
-            name,
-            module,
-            arch,
-            driver,
-            policy=policy or self.policy,
-            tier_up=self.tier_up,
-            refusal=LIBRARIES.refusal,
-        )
+        policy = policy or self.policy
+        found = make_request(self._reader, name, module, arch, driver, policy=policy, tier_up=self.tier_up)
         before = ahead.pop() if ahead else found  # what has read the sources, unless they were asked for since
         return found._replace(compiled=before.compiled, source=before.source)
 

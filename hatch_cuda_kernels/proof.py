@@ -153,10 +153,8 @@ def _judge(reader: StoreReader, traced: TracedRequest, gpu: Gpu) -> Judgement:
         module = (
             store.find_module(reader, traced.family, traced.axes) if traced.family and traced.asked else traced.asked
         )
-        arch, facts = SmArch.of_device(gpu.capability), {"policy": policy, "tier_up": False}
-        request = ladder.make_request(
-            reader, traced.kernel, module, arch, gpu.driver, refusal=lambda *_: None, **facts  # type: ignore[arg-type]
-        )  # fmt: skip
+        arch = SmArch.of_device(gpu.capability)
+        request = ladder.make_request(reader, traced.kernel, module, arch, gpu.driver, policy=policy, tier_up=False)
         records = {(record.arch, record.kind): record for record in request.module.images}
         reasons = [request.why_not_prebuilt]
         for candidate in ladder.before_compiling(request):

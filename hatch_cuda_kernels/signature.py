@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from hatch_cuda_kernels.records import NamedTuple
 
 #: Bytes of a type, and what arrays call it. To arrays, ``char`` and ``void`` are memory of any kind.
 _SCALARS: Final[dict[str, tuple[int, str]]] = {

@@ -8,9 +8,10 @@ import sys
 import time
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from hatch_cuda_kernels.driver import call, on_device
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder import LOGGER, cached, jit_candidates
 from hatch_cuda_kernels.threads import TICK_SECONDS, DaemonThreads
 

@@ -9,9 +9,10 @@ import ctypes
 import os
 import sys
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from hatch_cuda_kernels.errors import InputError, LaunchError
+from hatch_cuda_kernels.records import NamedTuple
 
 _PATH: Final = "CUDA_CACHE_PATH"
 _SIZE: Final = "CUDA_CACHE_MAXSIZE"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.names import base_name, fill, normalize_name, placeholders, spell_values
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder import find_kernel, find_variable, obtain
 from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, launches_of, load_image
 

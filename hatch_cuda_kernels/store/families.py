@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import (
@@ -16,6 +16,7 @@ from hatch_cuda_kernels.names import (
     quoted_placeholders,
     values_text,
 )
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.store.launch_rules import ExpressionError, LaunchRule
 
 if TYPE_CHECKING:

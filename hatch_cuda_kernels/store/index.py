@@ -10,10 +10,11 @@ dataclass.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import SmArch, parse_version, version_text
 from hatch_cuda_kernels.integrity import check_shape, each, file_name, inner_path, sha256
+from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path

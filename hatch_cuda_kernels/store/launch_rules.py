@@ -11,10 +11,11 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hatch_cuda_kernels.errors import suggest
 from hatch_cuda_kernels.names import base_name, fill_known, match, normalize_name, placeholders
+from hatch_cuda_kernels.records import NamedTuple
 
 #: The most that a grid or block has.
 _MOST_SIZES: Final = 3

@@ -10,7 +10,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import (
     ComputeCapability,
@@ -22,6 +22,7 @@ from hatch_cuda_kernels.arch import (
 )
 from hatch_cuda_kernels.errors import BuildError, Problem
 from hatch_cuda_kernels.names import listed_module
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ImageRecord, ModuleIndex
 from hatch_cuda_kernels.terminal import list_text
 

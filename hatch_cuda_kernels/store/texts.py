@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.integrity import check_shape, sha256
 from hatch_cuda_kernels.names import axes_key, base_name, family_key, listed_module, normalize_name
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.store.index import (
     DETAILS,
     DETAILS_FILE,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.names import base_name, family_key, normalize_name
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.store.index import KernelLine, ModuleIndex
 from hatch_cuda_kernels.store.texts import ModuleDetails
 

@@ -25,11 +25,12 @@ from functools import cache
 from glob import escape
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hatch_cuda_kernels.cache import held, open_unchecked, remove
 from hatch_cuda_kernels.errors import BuildError, InputError
 from hatch_cuda_kernels.integrity import check_shape, sha256
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.store.index import (
     DETAILS_FILE,
     INDEX_FILE,

@@ -49,8 +49,7 @@ _INSTEAD: Final = {
 _LEFT_OUT: Final = ("cache", "compiler", "cpp", "execution_space", "includes", "terminal", "child_process",
                     "runtime.background", "runtime.ladder.compile_rungs", "cuda.core")  # fmt: skip
 #: What the text in front has of them.
-_LIGHT: Final = {("typing", "NamedTuple"): "LightTuple", ("pathlib", "Path"): "LightPath", ("re", ""): "re",
-                 ("json", ""): "json"}  # fmt: skip
+_LIGHT: Final = {("pathlib", "Path"): "LightPath", ("re", ""): "re", ("json", ""): "json"}
 #: Of these classes, all methods are for users.
 _WHOLE: Final = {"PrebuiltStore", "Kernel", "GlobalVariable", "Explanation", "Candidate", "Image", "CtypesDriver"}
 
@@ -186,7 +185,7 @@ def _home(module: str, name: str) -> tuple[str, str] | None:
 
 
 class _Plain(ast.NodeTransformer):
-    """Leaves out what only type checkers read, and makes named tuples of what annotations describe."""
+    """Leaves out what only type checkers read; of annotations, named tuples keep the names."""
 
     def visit_Module(self, node: ast.Module) -> ast.AST:
         node.body = node.body[1:]
@@ -226,17 +225,10 @@ class _Plain(ast.NodeTransformer):
         bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
         bases = [base for base in bases if getattr(base, "id", "") != "Generic"]
         body = [child for index, child in enumerate(node.body) if index == 0 or not _is_text(child)]
-        is_data = any("dataclass" in ast.unparse(mark) for mark in node.decorator_list)
-        if is_data or any(getattr(base, "id", "") == "NamedTuple" for base in bases):
-            bases = [ast.Name("LightTuple")]
-            fields = [child for child in body if isinstance(child, ast.AnnAssign)]
-            names = tuple(ast.unparse(field.target) for field in fields)
-            defaults = [f"{ast.unparse(field.target)!r}: {ast.unparse(field.value)}" for field in fields if field.value]
-            text = f"__slots__ = ()\n_fields = {names!r}\n_field_defaults = {{{', '.join(defaults)}}}"
-            said = 1 if _is_text(body[0]) else 0
-            rest = [child for child in body[said:] if child not in fields]
-            body = [*body[:said], *ast.parse(text).body, *rest]
-        node.bases, node.body, node.decorator_list = bases, body, [] if is_data else node.decorator_list
+        if any(getattr(base, "id", "") == "NamedTuple" for base in bases):
+            names = tuple(ast.unparse(child.target) for child in body if isinstance(child, ast.AnnAssign))
+            body[1:1] = ast.parse(f"_fields = {names!r}").body
+        node.bases, node.body = bases, body
         return self._shortened(node)
 
     def _shortened(self, node: ast.FunctionDef | ast.ClassDef) -> ast.AST:
@@ -335,7 +327,7 @@ class _Reached:
     def _use(self, module: _ModuleText, node: ast.AST) -> None:
         """Take all that a node uses; of a class, methods only if something has their names."""
         if isinstance(node, ast.ClassDef):
-            for child in (*node.bases, *node.decorator_list, *node.body):
+            for child in (*node.bases, *node.keywords, *node.decorator_list, *node.body):
                 name = child.name if isinstance(child, ast.FunctionDef) and node.name not in _WHOLE else "__"
                 if not name.startswith("__") and name not in self._attributes:
                     self._waiting.setdefault(name, []).append((module, child))

@@ -1,6 +1,6 @@
 """What the loader to vendor begins with: light substitutes for modules that take milliseconds to import.
 
-The modules of the package that follow find these names in the place of ``typing``, ``pathlib``, ``re`` and ``json``.
+The modules of the package that follow find these names in the place of ``pathlib``, ``re`` and ``json``.
 """
 
 from __future__ import annotations
@@ -33,42 +33,6 @@ def _use(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _absent(what: str) -> NoReturn:
     """Refuse what needs a module that is left out."""
     raise ImportError(f"{what} needs more than this loader: pip install 'hatch-cuda-kernels[jit]'")
-
-
-class LightTuple(tuple[Any, ...]):
-    """A tuple with the names in ``_fields``, as ``typing.NamedTuple`` makes them in 0.2 ms a class."""
-
-    __slots__ = ()
-    _fields: tuple[str, ...] = ()
-    _field_defaults: dict[str, Any] = {}  # noqa: RUF012 - never changed
-
-    def __init_subclass__(cls) -> None:
-        from operator import itemgetter  # while the driver starts
-
-        for index, name in enumerate(cls.__dict__.get("_fields", ())):
-            setattr(cls, name, property(itemgetter(index)))
-
-    def __new__(cls, *args: Any, **named: Any) -> Any:
-        """Return the tuple. Raises TypeError for a field that is missing or that there is not."""
-        rest = cls._fields[len(args) :]
-        if rest:
-            known = {**cls._field_defaults, **named}
-            args = (*args, *(known[name] for name in rest if name in known))
-        if len(args) != len(cls._fields) or not named.keys() <= {*rest}:
-            raise TypeError(f"{cls.__name__} takes {', '.join(cls._fields)}")
-        return super().__new__(cls, args)
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return tuple(self)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
-
-    def _asdict(self) -> dict[str, Any]:
-        return dict(zip(self._fields, self, strict=True))
-
-    def _replace(self, **named: Any) -> Any:
-        return type(self)(**{**self._asdict(), **named})
 
 
 class LightPath(str):

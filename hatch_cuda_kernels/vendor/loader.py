@@ -146,7 +146,5 @@ class PrebuiltStore:
         self, name: str, module: str | None, arch: str | None = None, driver: tuple[int, int] | None = None
     ) -> Request:
         from hatch_cuda_kernels.runtime.ladder import make_request
-        from hatch_cuda_kernels.runtime.launch import LIBRARIES
 
-        facts = {"policy": "prebuilt", "tier_up": False, "refusal": LIBRARIES.refusal}
-        return make_request(self._reader, name, module, arch, driver, **facts)  # type: ignore[arg-type]  # as written
+        return make_request(self._reader, name, module, arch, driver, policy="prebuilt", tier_up=False)

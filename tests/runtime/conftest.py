@@ -55,7 +55,6 @@ def driver(monkeypatch, launches):
     monkeypatch.setattr(our_driver, "driver_library", lambda: fake)
     monkeypatch.setattr(tensor_maps, "driver_library", lambda: fake)
     monkeypatch.setattr(LIBRARIES, "_libraries", WeakValueDictionary())
-    monkeypatch.setattr(LIBRARIES, "_refused", {})
     monkeypatch.setattr(LIBRARIES, "_unused", [])
     forget()
     yield fake
@@ -68,6 +67,7 @@ def forget():
     our_driver._device.cache_clear()
     our_driver._primaries.clear()
     our_driver._HANDLES.clear()
+    our_driver.REFUSED.clear()
     forget_signatures()
     accelerator._found.cache_clear()
     arrays._only_one.cache_clear()

@@ -8,7 +8,7 @@ candidates in order until one is taken.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from hatch_cuda_kernels.arch import SmArch, preference, version_text
 from hatch_cuda_kernels.environment import JIT, trace_files
@@ -22,6 +22,7 @@ from hatch_cuda_kernels.errors import (
     reason_of,
 )
 from hatch_cuda_kernels.image import Candidate, Image
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder.request import recorded_candidate
 
 if TYPE_CHECKING:

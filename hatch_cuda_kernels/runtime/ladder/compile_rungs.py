@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import compiler  # whose names are imported when they are used
 from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
@@ -22,6 +22,7 @@ from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT, trace_files
 from hatch_cuda_kernels.errors import CompileError, InputError, Problem, StoreError, ToolchainError, reason_of
 from hatch_cuda_kernels.image import Candidate
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder.request import image_of, recorded_candidate
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.arch import version_text
 from hatch_cuda_kernels.names import values_text
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder.climb import attempt, ladder, suggest_fixes
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.signature import Parameter
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Every candidate for one kernel in order, and the chosen one."""
 
     kernel: str

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch, isa_refusal
-from hatch_cuda_kernels.driver import current_device
+from hatch_cuda_kernels.driver import REFUSED, current_device
 from hatch_cuda_kernels.environment import JIT_FORBIDDEN, check_policy, jit_allowed
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.image import Candidate, Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.store import KernelLine, ModuleSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hatch_cuda_kernels.arch import ComputeCapability
     from hatch_cuda_kernels.cache import Entry
     from hatch_cuda_kernels.environment import Policy
@@ -44,8 +43,6 @@ class Request(NamedTuple):
     """Whether a recorded exact image comes before a prebuilt one that merely runs."""
     jit: bool
     """Whether the environment allows compiling."""
-    refusal: Callable[[ComputeCapability, str], str | None]
-    """Why the driver of such a device refused an image (by digest) earlier in this process, or None."""
     compiled: dict[str, Image]
     """What was compiled for this request before its device was asked, by key."""
     asked: str | None = None
@@ -108,7 +105,7 @@ class Request(NamedTuple):
 
     def refused(self, sha256: str) -> str | None:
         """Return why the driver refused an image (by digest) earlier in this process, or None."""
-        return self.refusal(self.capability, sha256)
+        return REFUSED.get((self.capability, sha256))
 
     def why_not(self, record: ImageRecord) -> str | None:
         """Return why an image of a fitting architecture cannot be used, or None; of several reasons, the best."""
@@ -197,7 +194,6 @@ def make_request(
     *,
     policy: str,
     tier_up: bool,
-    refusal: Callable[[ComputeCapability, str], str | None],
 ) -> Request:
     """Return the request for a kernel of a store: for ``arch``, or else for the current device and its driver.
 
@@ -227,7 +223,6 @@ def make_request(
         policy=check_policy(policy),
         tier_up=tier_up,
         jit=jit_allowed(),
-        refusal=refusal,
         compiled={},
         asked=module,
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import InputError, warn_user
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.store import STORE_FOLDER
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ __getattr__ = lazy(
         "elements": "Element MismatchError word_of_numpy",
         "kernel": "Kernel Launch launches_of",
         "launch_rule": "RULE_NAMES rule_refusal rule_texts",
-        "libraries": "LIBRARIES load_image Loaded",
+        "libraries": "load_image Loaded",
         "resources": "KernelAttributes Occupancy",
         "shapes": "Configs Dim Shape",
         "tensor_maps": "tensor_map",

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hatch_cuda_kernels.driver import call
 from hatch_cuda_kernels.environment import ACCELERATOR
 from hatch_cuda_kernels.errors import DriverError
+from hatch_cuda_kernels.records import NamedTuple
 
 #: The version of the calls between this package and the extension (accelerator.h).
 _PROTOCOL: Final = 2

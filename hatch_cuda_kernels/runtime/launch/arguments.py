@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import ArgumentError, HatchCudaKernelsError, LaunchError
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.launch.arrays import (
     MAP_BYTES,
     TensorMap,

@@ -15,10 +15,11 @@ import sys
 from functools import cache
 from numbers import Integral
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from hatch_cuda_kernels.driver import call, cuda, device_count, memory_device, remember
 from hatch_cuda_kernels.errors import DriverError
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.launch.accelerator import learn
 from hatch_cuda_kernels.runtime.launch.elements import (
     ANYTHING,

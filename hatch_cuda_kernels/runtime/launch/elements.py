@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.signature import lanes_of
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ import threading
 import time
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.driver import add_by_context, cuda, current_context_id, failure, on_context, on_device, remember
 from hatch_cuda_kernels.errors import LaunchError, StaleKernelError, refuse_reentry
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 from hatch_cuda_kernels.runtime.launch.arrays import FAST, check_address, current_streams, join, stream_address
 from hatch_cuda_kernels.runtime.launch.codegen import MISSING, bind_arguments_in_c, bind_for

@@ -7,10 +7,11 @@ succeeds for images that cannot run; ``cuLibraryGetKernel`` then returns 209 or 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary, finalize
 
 from hatch_cuda_kernels.driver import (
+    REFUSED,
     allow_during_capture,
     call,
     cuda,
@@ -20,6 +21,7 @@ from hatch_cuda_kernels.driver import (
     remember,
 )
 from hatch_cuda_kernels.errors import DriverError, ImageRefusedError, LaunchError
+from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.image import Image, Symbol
@@ -52,11 +54,6 @@ class Libraries:
         self._lock = threading.RLock()
         self._libraries: WeakValueDictionary[tuple[str, str], LoadedLibrary] = WeakValueDictionary()
         self._unused: list[Any] = []
-        self._refused: dict[tuple[tuple[int, int], str], str] = {}
-
-    def refusal(self, capability: tuple[int, int], sha256: str) -> str | None:
-        """Return why the driver refused an image (by digest) on such a device earlier, or None."""
-        return self._refused.get((capability, sha256))
 
     def load(
         self, image: Image, lowered: str, capability: tuple[int, int], scope: str
@@ -79,7 +76,7 @@ class Libraries:
                 if error.code == _NOT_IN_IMAGE:
                     reason = f"the kernel is not in this image ({lowered})"
                 else:
-                    remember(self._refused, (capability, image.sha256), reason)
+                    remember(REFUSED, (capability, image.sha256), reason)
                 raise ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG) from error
 
     def _library(self, image: Image, scope: str) -> LoadedLibrary:

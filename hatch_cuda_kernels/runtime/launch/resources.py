@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.driver import call, cuda
 from hatch_cuda_kernels.errors import DriverError
+from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

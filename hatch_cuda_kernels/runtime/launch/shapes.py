@@ -10,10 +10,11 @@ import struct
 from contextlib import suppress
 from numbers import Number
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import cuda, remember
 from hatch_cuda_kernels.errors import LaunchError
+from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,10 +7,11 @@ breach with CUDA_ERROR_INVALID_VALUE, so they are checked first, for messages wi
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hatch_cuda_kernels.driver import compute_capability, cuda, current_device, driver_library, failure, on_device
 from hatch_cuda_kernels.errors import ArgumentError, LaunchError
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.launch.arrays import (
     MAP_BYTES,
     TensorMap,

@@ -8,9 +8,10 @@ import re
 import struct
 from numbers import Integral
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import remember
+from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

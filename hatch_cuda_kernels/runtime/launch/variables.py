@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels.driver import (
     add_by_context,
@@ -16,6 +16,7 @@ from hatch_cuda_kernels.driver import (
     on_device,
 )
 from hatch_cuda_kernels.errors import ArgumentError, DriverError, KernelNotFoundError
+from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.launch.arrays import (
     access_of,
     check_address,
