@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -28,7 +27,10 @@ if TYPE_CHECKING:
 else:
     try:
         # hashlib takes these modules itself where OpenSSL is missing.
-        _own = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256 as _own
+        else:
+            from _sha256 import sha256 as _own
     except ImportError:
         from hashlib import sha256 as _own
 

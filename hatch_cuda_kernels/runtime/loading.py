@@ -12,7 +12,7 @@ from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.names import base_name, fill, normalize_name, placeholders, spell_values
 from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder import find_kernel, find_variable, obtain
-from hatch_cuda_kernels.runtime.launch import GlobalVariable, Kernel, find_accelerator, launches_of, load_image
+from hatch_cuda_kernels.runtime.launch import Kernel, find_accelerator, launches_of, load_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.environment import Policy
     from hatch_cuda_kernels.image import Image
     from hatch_cuda_kernels.runtime.ladder import Request
-    from hatch_cuda_kernels.runtime.launch import Loaded
+    from hatch_cuda_kernels.runtime.launch import GlobalVariable, Loaded
     from hatch_cuda_kernels.store import LaunchRule, StoreReader
 
     #: Name, module and policy.
@@ -47,6 +47,8 @@ def find_global(
     reader: StoreReader, get_kernel: Callable[..., Kernel], name: str, module: str | None, policy: Policy | None
 ) -> GlobalVariable:
     """Return a variable of a store, in the image of its module's listed kernels. Raises what ``get_kernel`` raises."""
+    from hatch_cuda_kernels.runtime.launch import GlobalVariable  # most programs have none
+
     variable, of = find_variable(reader, name, module)
     kernel = get_kernel(of.name, module=variable.module, policy=policy)
 

@@ -1,7 +1,9 @@
 """The text of the loader to vendor, made of the modules that this package itself loads kernels with.
 
 Each module becomes a function that runs its text when it is first used, so that the cold start pays only for what it
-needs. Of a module, only what the loader can reach is taken, and annotations are left out.
+needs. It says that the names are global, and they are in a dictionary of the module: as closures, they would take
+Python twice as long to take apart when it exits. Of a module, only what the loader can reach is taken, and annotations
+are left out.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import __version__
@@ -18,7 +21,7 @@ from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.store import INDEX_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 _PACKAGE: Final = "hatch_cuda_kernels"
 _ROOT: Final = Path(__file__).parents[1]
@@ -49,7 +52,9 @@ _INSTEAD: Final = {
 _LEFT_OUT: Final = ("cache", "compiler", "cpp", "execution_space", "includes", "terminal", "child_process",
                     "runtime.background", "runtime.ladder.compile_rungs", "cuda.core")  # fmt: skip
 #: What the text in front has of them.
-_LIGHT: Final = {("pathlib", "Path"): "LightPath", ("re", ""): "re", ("json", ""): "json"}
+_LIGHT: Final = {("pathlib", "Path"): "LightPath", ("re", ""): "re", ("json", ""): "json",
+                 ("threading", ""): "threading", ("contextlib", "contextmanager"): "contextmanager",
+                 ("contextlib", "suppress"): "Suppress"}  # fmt: skip
 #: Of these classes, all methods are for users.
 _WHOLE: Final = {"PrebuiltStore", "Kernel", "GlobalVariable", "Explanation", "Candidate", "Image", "CtypesDriver"}
 
@@ -276,16 +281,17 @@ def _copy(tree: ast.Module) -> ast.Module:
     return ast.parse(ast.unparse(tree))
 
 
-def _defined(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement of a module defines."""
+def _defined(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a module, or a statement of it, defines."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
-        return
-    for child in ast.walk(node):
-        if isinstance(child, ast.alias):
-            yield (child.asname or child.name).partition(".")[0]
-        elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-            yield child.id
+    elif isinstance(node, ast.alias):
+        yield (node.asname or node.name).partition(".")[0]
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _defined(child)
 
 
 class _Reached:
@@ -357,8 +363,10 @@ class _Reached:
         for name, module in sorted(self._modules.items()):
             nodes = [module.statements[index] for index in sorted(module.taken)]
             if nodes:
-                own = [f"{old} = {_look_up(*new)}" for old, new in self._replaced.get(name, {}).items()]
-                text = "\n".join((*own, self._written(name, nodes), "return locals()"))
+                own = [_look_up(new[0], {old: new[1]}) for old, new in self._replaced.get(name, {}).items()]
+                text = "\n".join((*own, self._written(name, nodes)))
+                names = "\n".join(wrap(", ".join(dict.fromkeys(_defined(ast.parse(text)))), 90))
+                text = f"global {names.replace(chr(10), chr(10) + 'global ')}\n{text}".replace(",\nglobal", "\nglobal")
                 yield f"def {_function(name)}():\n{_indented(text)}"
 
     def _written(self, name: str, nodes: list[ast.stmt]) -> str:
@@ -390,26 +398,28 @@ class _Imports(ast.NodeTransformer):
         return ast.Import(names) if names else None
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.AST] | None:
-        found: list[ast.AST] = []
+        texts = list[str]()
+        ours: dict[str, list[str]] = {}
         for alias in node.names:
             if alias.name not in self._used and alias.asname not in self._used:
                 continue
             home = _home(node.module or "", alias.name)
             if home is None:
                 light = _LIGHT.get((node.module or "", alias.name))
-                text = f"{alias.name} = {light}" if light else f"from {node.module} import {ast.unparse(alias)}"
+                texts.append(f"{alias.name} = {light}" if light else f"from {node.module} import {ast.unparse(alias)}")
             elif _is_left_out(home[0]):
-                text = f"{alias.name} = _absent({home[1]!r})"
-            elif home[0] == self._module:
-                continue
-            else:
-                text = f"{alias.name} = {_look_up(*home)}"
-            found += ast.parse(text).body
-        return found
+                texts.append(f"{alias.name} = _absent({home[1]!r})")
+            elif home[0] != self._module:
+                ours.setdefault(home[0], []).append(f"{alias.name}={home[1]}")
+        texts += [_look_up(module, dict(name.split("=") for name in names)) for module, names in ours.items()]
+        return [statement for text in texts for statement in ast.parse(text).body]
 
 
-def _look_up(module: str, name: str) -> str:
-    return f"_use({_function(module)})[{name!r}]"
+def _look_up(module: str, names: Mapping[str, str]) -> str:
+    """Return the statement that gives names what a module calls so, which is other names in rare cases."""
+    if len(names) == 1:
+        return f"{next(iter(names))} = _use({_function(module)})[{next(iter(names.values()))!r}]"
+    return f"{', '.join(names)} = _several({_function(module)}, {' '.join(names.values())!r})"
 
 
 def _indented(text: str) -> str:

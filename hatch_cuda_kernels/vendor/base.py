@@ -1,33 +1,38 @@
 """What the loader to vendor begins with: light substitutes for modules that take milliseconds to import.
 
-The modules of the package that follow find these names in the place of ``pathlib``, ``re`` and ``json``.
+The modules of the package that follow find these names in the place of those of the standard library.
 """
 
 from __future__ import annotations
 
 import os
-from _thread import RLock  # threading takes a millisecond to import
+from _thread import RLock, allocate_lock  # threading takes half a millisecond to import
 from typing import IO, TYPE_CHECKING, Any, NoReturn, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
+    from types import FunctionType, TracebackType
 
 _MADE: dict[Any, dict[str, Any]] = {}
 _LOCK = RLock()
 
 
-def _use(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the names of a module, whose text runs when it is first used."""
+def _use(make: FunctionType) -> dict[str, Any]:
+    """Return the names of a module, whose text runs when it is first used, as a function with globals of its own."""
     found = _MADE.get(make)
     if found is None:
         with _LOCK:
             found = _MADE.get(make)
             if found is None:
-                found = _MADE[make] = make()
-                for name, value in found.items():
-                    if isinstance(value, type) and "<locals>" in value.__qualname__:
-                        value.__qualname__ = name  # so that errors can be pickled
+                found = globals().copy()
+                type(make)(make.__code__, found)()
+                _MADE[make] = found
     return found
+
+
+def _several(make: FunctionType, names: str) -> Iterator[Any]:
+    """Return several names of a module."""
+    return map(_use(make).__getitem__, names.split())
 
 
 def _absent(what: str) -> NoReturn:
@@ -122,4 +127,50 @@ class _Json:
         return value
 
 
-re, json = _Re(), _Json()
+class Suppress:
+    """``contextlib.suppress``."""
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, self._kinds)
+
+
+class _Manager:
+    """What a generator does before and after the body of a ``with``."""
+
+    def __init__(self, steps: Generator[Any]) -> None:
+        self._steps = steps
+
+    def __enter__(self) -> Any:
+        return next(self._steps)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        try:
+            if error is None:
+                next(self._steps)
+            else:
+                self._steps.throw(error)
+        except StopIteration as stop:
+            return stop is not error
+        except BaseException as raised:
+            if raised is not error:
+                raise
+            raised.__traceback__ = trace  # without the steps
+        return False
+
+
+def contextmanager(function: Callable[..., Generator[Any]]) -> Callable[..., _Manager]:
+    """Return a function as ``contextlib.contextmanager`` does; all of contextlib takes half a millisecond."""
+    return lambda *args, **named: _Manager(function(*args, **named))
+
+
+class _Threading:
+    Lock, RLock = allocate_lock, RLock
+
+
+re, json, threading = _Re(), _Json(), _Threading()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from weakref import WeakValueDictionary
 
 import cuda.bindings.driver  # noqa: F401 - so that it can be replaced
 import pytest
@@ -54,7 +53,7 @@ def driver(monkeypatch, launches):
     monkeypatch.setattr(early, "_started", [None])  # nothing to wait for
     monkeypatch.setattr(our_driver, "driver_library", lambda: fake)
     monkeypatch.setattr(tensor_maps, "driver_library", lambda: fake)
-    monkeypatch.setattr(LIBRARIES, "_libraries", WeakValueDictionary())
+    monkeypatch.setattr(LIBRARIES, "_libraries", {})
     monkeypatch.setattr(LIBRARIES, "_unused", [])
     forget()
     yield fake

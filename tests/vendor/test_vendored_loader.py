@@ -215,6 +215,7 @@ def test_errors_can_be_pickled():
 
 def undefined(table, known):
     """Return the names that a scope and those in it read from the module, and that it does not have."""
+    known = known | {symbol.get_name() for symbol in table.get_symbols() if symbol.is_declared_global()}
     names = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
     return (names - known).union(*(undefined(child, known) for child in table.get_children()))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.errors import ArgumentError, HatchCudaKernelsError, LaunchError
@@ -24,6 +23,7 @@ from hatch_cuda_kernels.runtime.launch.arrays import (
 from hatch_cuda_kernels.runtime.launch.elements import ANYTHING, FATAL, Element, MismatchError, UnusableError
 from hatch_cuda_kernels.runtime.launch.values import (
     PACKERS,
+    counts_as,
     integer_reader,
     read_bool,
     read_float,
@@ -149,7 +149,7 @@ def _lanes(type_: str, size: int) -> str:
 
 
 def _read_word(arg: Any, ordinal: int, found: Found) -> int:
-    value: int = (_read_integer if isinstance(arg, Integral) else read_address)(arg, ordinal, found)
+    value: int = (_read_integer if counts_as(type(arg), "Integral", int) else read_address)(arg, ordinal, found)
     return value
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
-from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -34,7 +33,7 @@ from hatch_cuda_kernels.runtime.launch.elements import (
     word_of_dlpack,
     word_of_numpy,
 )
-from hatch_cuda_kernels.runtime.launch.values import NUMBERS
+from hatch_cuda_kernels.runtime.launch.values import NUMBERS, counts_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -375,6 +374,8 @@ def check_elements(arg: Any) -> None:
 
 
 def _find_access(arg: Any) -> Access:
+    if counts_as(type(arg), "Integral", int):  # numpy's have an array interface, too
+        return Access(_integer_address, _nothing)
     fixed = next((access for kinds, access in _OF_CLASSES.items() if isinstance(arg, kinds)), None)
     if fixed is not None:
         return fixed
@@ -518,9 +519,8 @@ def _map_address(*_: Any) -> int:
     raise UnusableError("a tensor map is passed by value, for const __grid_constant__ CUtensorMap")
 
 
-#: By class, numpy's integers first: they have an array interface, too.
+#: By class.
 _OF_CLASSES: Final[dict[Any, Access]] = {
-    Integral: Access(_integer_address, _nothing),
     TensorMap: Access(_map_address, lambda found: access_of(found.array).device(found.array)),
     ctypes._SimpleCData | ctypes._Pointer | ctypes.Array | ctypes.Structure: Access(  # noqa: SLF001 - bases of all
         _ctypes_address, _nothing

@@ -7,8 +7,8 @@ succeeds for images that cannot run; ``cuLibraryGetKernel`` then returns 209 or 
 from __future__ import annotations
 
 import threading
+from _weakref import ref  # the rest of weakref takes half a millisecond to import
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakValueDictionary, finalize
 
 from hatch_cuda_kernels.driver import (
     REFUSED,
@@ -52,8 +52,8 @@ class Libraries:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._libraries: WeakValueDictionary[tuple[str, str], LoadedLibrary] = WeakValueDictionary()
-        self._unused: list[Any] = []
+        self._libraries: dict[tuple[str, str], ref[LoadedLibrary]] = {}
+        self._unused: list[tuple[tuple[str, str], Any]] = []
 
     def load(
         self, image: Image, lowered: str, capability: tuple[int, int], scope: str
@@ -80,13 +80,18 @@ class Libraries:
                 raise ImageRefusedError(reason, whole_rung=error.code in _NEXT_RUNG) from error
 
     def _library(self, image: Image, scope: str) -> LoadedLibrary:
-        library = self._libraries.get((scope, image.sha256))
+        key, unused = (scope, image.sha256), self._unused
+        known = self._libraries.get(key)
+        library = None if known is None else known()
         if library is None:
-            while self._unused:
-                cuda().cuLibraryUnload(self._unused.pop())
-            library = LoadedLibrary(call("cuLibraryLoadData", image.data, [], [], 0, [], [], 0))
-            self._libraries[scope, image.sha256] = library
-            finalize(library, self._unused.append, library.handle).atexit = False
+            while unused:
+                old, handle = unused.pop()
+                cuda().cuLibraryUnload(handle)
+                if self._libraries[old]() is None:
+                    del self._libraries[old]
+            handle = call("cuLibraryLoadData", image.data, [], [], 0, [], [], 0)
+            library = LoadedLibrary(handle)
+            self._libraries[key] = ref(library, lambda _: unused.append((key, handle)))
         return library
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ctypes
 import struct
 from contextlib import suppress
-from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.driver import cuda, remember
 from hatch_cuda_kernels.errors import LaunchError
 from hatch_cuda_kernels.records import NamedTuple
+from hatch_cuda_kernels.runtime.launch.values import counts_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,9 +128,9 @@ def _integer(value: Any) -> int:
     except TypeError:
         pass  # so that no error of what follows has this one as its context
     number = None
-    if isinstance(value, Number):  # an array of one number is not: it would be copied from its device
+    if counts_as(type(value), "Number", int, float, complex):  # an array is not: it would be copied from its device
         with suppress(ArithmeticError, ValueError):  # infinite, or no number
-            number = int(value.real)  # type: ignore[attr-defined]  # every number has a real part
+            number = int(value.real)  # every number has a real part
     if number is None or number != value:
         raise ValueError("not an integer")
     return number

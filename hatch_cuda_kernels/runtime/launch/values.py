@@ -6,7 +6,7 @@ import ctypes
 import math
 import re
 import struct
-from numbers import Integral
+import sys
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,6 +71,15 @@ _OBJECTS: Final = "it holds addresses of Python's objects, which mean nothing on
 _SWAPPED: Final = "its numbers have their bytes in the other order than a device's; convert it"
 
 
+def counts_as(kind: type, abstract: str, *known: type) -> bool:
+    """Return whether a type is one of the ``known`` ones, or another one that counts as this class of ``numbers``.
+
+    Numbers of other libraries register there, so where nobody has imported it there are none.
+    """
+    numbers = sys.modules.get("numbers")
+    return issubclass(kind, known if numbers is None else getattr(numbers, abstract))
+
+
 class _Numbers(dict[type, "Callable[[Any], Any]"]):
     """How to read a number of a type; each new type is examined once."""
 
@@ -81,7 +90,7 @@ class _Numbers(dict[type, "Callable[[Any], Any]"]):
         )  # numpy's item() takes three times as long
         if issubclass(kind, ctypes._SimpleCData):  # noqa: SLF001 - the base of c_int and all others
             reader = attrgetter("value")
-        elif issubclass(kind, Integral) or not numpy.isdisjoint(("integer", "bool", "bool_")):
+        elif counts_as(kind, "Integral", int) or not numpy.isdisjoint(("integer", "bool", "bool_")):
             reader = int
         remember(self, kind, reader)
         return reader
