@@ -18,7 +18,7 @@ from hatch_cuda_kernels.driver import add_by_context, current_context_id
 from hatch_cuda_kernels.environment import trace_files
 from hatch_cuda_kernels.errors import CompileError, InputError, KernelNotFoundError, StaleKernelError, ToolchainError
 from hatch_cuda_kernels.image import Image, Kind, Symbol
-from hatch_cuda_kernels.includes import Project, normalize
+from hatch_cuda_kernels.includes import Project, ProjectFiles, normalize
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.names import normalize_name
 from hatch_cuda_kernels.options import NvrtcOptions, extra_refusal, option_conflicts, options_of
@@ -199,7 +199,7 @@ class _SourceRequest(NamedTuple):
         given[self.recipe.sources[0]] = self.source
         with TemporaryDirectory(prefix="hatch-cuda-kernels-") as nothing:
             folder = Path(self.root or nothing)
-            return read(self.recipe, folder, include=include, project=Project(folder, given))
+            return read(self.recipe, folder, include=include, project=Project(ProjectFiles(folder, given)))
 
 
 def _compile(request: _SourceRequest, sources: SourceSet, *, use_cache: bool) -> CompiledSource:

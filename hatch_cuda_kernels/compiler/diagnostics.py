@@ -23,7 +23,6 @@ from hatch_cuda_kernels.libraries import (
     header_of,
     headers_in,
     is_host_call,
-    is_torch_name,
     package_with,
     standard_headers,
     words_in,
@@ -180,7 +179,7 @@ def _for_name(name: str) -> str:
     header = header_of(name)
     if header is not None:
         return f"add #include <{header}>"
-    if is_torch_name(name):
+    if name in words_in("torch", "torch", "roots") or begins_as(name, "torch", "torch", "words"):
         use = "use CUDA's (__half for c10::Half, a pointer for a tensor)"
         return f"PyTorch's C++ types are the host's: {use}, or {KEEP_AWAY}"
     if is_host_call(name):

@@ -19,7 +19,7 @@ __getattr__ = lazy(
         "cut": "Level Place",
         "device_pass": "as_device_pass DevicePass",
         "device_source": "CHANGES ClosureCut cut_closure DeviceSource NOT_CUT SourceChange SourceSet",
-        "kernels": "Declared DeclaredParameter is_kernel NOTHING_DECLARED parameters_of",
+        "kernels": "Declared DeclaredParameter is_kernel NOTHING_DECLARED type_and_name",
         "marks": "MARKS",
         "oracle": "blame",
         "use": "UNMARKED use_faults",

@@ -167,7 +167,7 @@ class Cutter:
         editors = [Editor(reading.stream) for reading in self._readings]
         for reading, notes, editor in zip(self._readings, self._notes, editors, strict=True):
             for declaration in reading if self._levels else notes.unsettled:
-                editor.begin(id(declaration), _shown_name(declaration))
+                editor.begin(id(declaration), "::".join((*filter(None, declaration.qualifier), declaration.name)))
                 self._declaration(declaration, editor)
             for tokens in reading.stream.behind_captures(self._lambda_marks):
                 editor.begin(tokens[0].at, "lambda")  # in device code they say nothing, and NVRTC does not know them
@@ -558,10 +558,6 @@ def _has_local_class(declaration: Declaration) -> bool:
 
 def _key(declaration: Declaration) -> Name:
     return declaration.owners, declaration.name
-
-
-def _shown_name(declaration: Declaration) -> str:
-    return "::".join((*filter(None, declaration.qualifier), declaration.name))
 
 
 def _is_deduced(declaration: Declaration) -> bool:

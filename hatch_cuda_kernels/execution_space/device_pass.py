@@ -37,15 +37,6 @@ class DevicePass:
     renames: Mapping[str, Sequence[cpp.Edit]]
     """What gives headers their names in memory."""
 
-    def changes(self) -> tuple[SourceChange, ...]:
-        """Return what was changed, by place."""
-        every = ((name, edit) for name, edits in self.found.edits.items() for edit in edits)
-        found = {
-            SourceChange(name.removeprefix(VIRTUAL_ROOT), self.files[name].line(edit.start), edit.reason, edit.name)
-            for name, edit in every
-        }
-        return tuple(sorted(found))
-
     def place(self, error: Diagnostic) -> tuple[SourceFile | None, int]:
         """Return the file and the offset that an error marks, by its excerpt; None for another file, or no mark."""
         name = f"{VIRTUAL_ROOT}{error.file}"
@@ -61,13 +52,11 @@ class DevicePass:
     def use(self, name: str) -> str:
         """Return the place where code of the device first has a name, as ``path:line``; empty without one."""
         word = name.rpartition("::")[2]
-        for reading in self.readings:
-            for one in reading:
-                if one.kind == "function" and is_marked(one):
-                    at = next((token.at for token in one.inside() if token.text == word), None)
-                    if at is not None:
-                        file, start, _ = reading.stream.place(at)
-                        return file.at(start).removeprefix(VIRTUAL_ROOT)
+        functions = (one for reading in self.readings for one in reading if one.kind == "function" and is_marked(one))
+        used = ((one.stream, token.at) for one in functions for token in one.inside() if token.text == word)
+        for stream, at in used:
+            file, start, _ = stream.place(at)
+            return file.at(start).removeprefix(VIRTUAL_ROOT)
         return ""
 
 
@@ -100,7 +89,11 @@ def as_device_pass(
         host_headers=tuple(sorted({*headers})),
         declared=declared,
     )
-    return replace(cut_closure(closure, made, options.define), changes=passed.changes()), passed
+    changes = {
+        SourceChange(name.removeprefix(VIRTUAL_ROOT), passed.files[name].line(one.start), one.reason, one.name)
+        for name, one in edits
+    }
+    return replace(cut_closure(closure, made, options.define), changes=tuple(sorted(changes))), passed
 
 
 def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, before: DevicePass | None) -> DevicePass:
@@ -111,14 +104,11 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, b
     texts = {name: file.text for name, file in files.items()}
     if before is not None and texts == {name: file.text for name, file in before.files.items()}:
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
-    predefined = {**libraries.nvcc_macros(), **libraries.shared_macros(options.std)}
-    predefined |= {**libraries.header_probes(closure.standard), **cpp.parse_defines(options.define)}
     # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
     directives = (one for name, file in files.items() if name.startswith(VIRTUAL_ROOT) for one in file.directives)
     defined = {one.texts[0] for one in directives if one.word == "define" and one.texts}
     own = {file.guard for file in files.values()} | {name for name in defined if not libraries.has_toolkit_prefix(name)}
-    may_be_defined = libraries.may_be_defined
-    macros = cpp.MacroTable(predefined, lambda name: may_be_defined(name) or (_is_toolkits(name) and name not in own))
+    macros = libraries.macros_of_nvcc(options.std, options.define, closure.standard, own)
     unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)
     readings, parts = cpp.parse(unit, is_projects)
     passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
@@ -153,11 +143,6 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
             full = (f"::{one.full_name(name)}" for name in own)
             if any(name.endswith(f"::{stated}") for name in full for stated in names):
                 yield place_of(one), "whole"
-
-
-def _is_toolkits(name: str) -> bool:
-    is_nvrtcs = name in libraries.words_in("compilers", "nvrtc", "only")
-    return libraries.is_toolkit_macro(name) and not is_nvrtcs and not name.startswith("__GNUC")
 
 
 def _change_conditions(unit: TranslationUnit, found: Cut) -> None:

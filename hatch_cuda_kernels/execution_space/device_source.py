@@ -23,10 +23,7 @@ _UNMARKED: Final = "it has no device mark"
 CHANGES: Final = {
     "body": ("the body of {} is cut", "the body has no device mark; what it declares stays"),
     "value": ("the value of {} is cut", f"{_UNMARKED}, so device code cannot use its value"),
-    "definition": (
-        "the definition of {} is cut, its declaration stays",
-        "it has no device mark; its declaration stays",
-    ),
+    "definition": ("the definition of {} is cut, its declaration stays", f"{_UNMARKED}; its declaration stays"),
     "instantiation": ("the explicit instance of {} is cut", "no device code"),
     "include": ("the include of {} is cut", "a header of the host's"),
     "variable": ("the variable {} is removed", "its value is the host's"),

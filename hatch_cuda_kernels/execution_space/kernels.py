@@ -95,10 +95,6 @@ class Declared(NamedTuple):
         """The kernels with C linkage, with their namespaces: no symbol tells the types of their parameters."""
         return tuple(dict.fromkeys(one.name for one in self.kernels if one.has_c_linkage and not one.is_template))
 
-    def counts(self, name: str) -> frozenset[int]:
-        """Return how many parameters a kernel is declared with; several numbers for an overloaded one."""
-        return frozenset(len(found) for found in self._parameter_lists(name))
-
     def parameters(self, name: str, count: int) -> tuple[DeclaredParameter, ...]:
         """Return what all declarations of a kernel with so many parameters agree on; nothing where there is none."""
         fitting = [found for found in self._parameter_lists(name) if len(found) == count]
@@ -107,7 +103,7 @@ class Declared(NamedTuple):
     def parameter_names(self, kernel: str) -> tuple[str, ...] | None:
         """Return the names of a kernel's parameters if its declarations agree; None without one, or with overloads."""
         name = base_name(kernel)
-        counts = self.counts(name)
+        counts = {len(found) for found in self._parameter_lists(name)}
         return tuple(found.name for found in self.parameters(name, *counts)) if len(counts) == 1 else None
 
     def defines_tables(self, known: Iterable[str] = ()) -> bool:
@@ -159,15 +155,12 @@ def is_kernel(declaration: Declaration) -> bool:
     return declaration.kind == "function" and declaration.words & {"__global__", "friend"} == {"__global__"}
 
 
-def parameters_of(declaration: Declaration) -> tuple[DeclaredParameter, ...]:
-    """Return the parameters of a function; none of what is no function."""
-    found = map(type_and_name, declaration.parameter_texts)
-    return tuple(DeclaredParameter(cpp.spell(kind), name) for kind, name in found)
-
-
 def _kernel(one: Declaration) -> DeclaredKernel:
     file, is_template = one.stream.place(one.tokens[0].at)[0], one.template is not None
-    return DeclaredKernel(one.full_name(), parameters_of(one), is_template, one.has_c_linkage, file.name)
+    parameters = tuple(
+        DeclaredParameter(cpp.spell(kind), name) for kind, name in map(type_and_name, one.parameter_texts)
+    )
+    return DeclaredKernel(one.full_name(), parameters, is_template, one.has_c_linkage, file.name)
 
 
 def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:

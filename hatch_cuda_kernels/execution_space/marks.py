@@ -16,12 +16,10 @@ from hatch_cuda_kernels.libraries import hides_mark
 
 #: The mark of the host's functions, as a word and in attributes.
 HOST: Final = frozenset({"__host__", "host"})
-MARKS: Final = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
+_MARK_NAMES: Final = ("device", "global", "constant", "shared", "managed")
+MARKS: Final = frozenset(f"__{name}__" for name in _MARK_NAMES)
 _ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__declspec"})
-_ATTRIBUTE_MARKS: Final = frozenset(
-    {f"{lead}{mark}{lead}" for lead in ("", "__") for mark in ("device", "global", "constant", "shared", "managed")}
-    | {f"__{mark}__" for mark in ("device", "global", "constant", "shared", "managed")}
-)
+_ATTRIBUTE_MARKS: Final = MARKS.union(_MARK_NAMES)
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
 _VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 _ALIGNMENTS: Final = frozenset({"aligned", "__aligned__", "__align__", "__builtin_align__", "alignas"})

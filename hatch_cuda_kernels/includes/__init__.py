@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.includes.clocks import *
     from hatch_cuda_kernels.includes.closure import *
     from hatch_cuda_kernels.includes.implied import *
-    from hatch_cuda_kernels.includes.outer import *
     from hatch_cuda_kernels.includes.project import *
     from hatch_cuda_kernels.includes.reader import *
     from hatch_cuda_kernels.includes.texts import *
@@ -17,9 +16,11 @@ __getattr__ = lazy(
     __name__,
     {
         "clocks": "find_clocks",
-        "closure": "Closure is_projects Origin",
+        "closure": (
+            "Asked Closure is_projects Origin OuterHeaders packaged_standard_headers STANDARD_FOLDER StandardHeaders "
+            "with_headers"
+        ),
         "implied": "implied_headers",
-        "outer": "Asked OuterHeaders packaged_standard_headers STANDARD_FOLDER StandardHeaders with_headers",
         "project": "is_in_environment MARK normalize package_folders PACKAGE_NAME package_of ProjectFiles",
         "reader": "read_closure",
         "texts": "find_includes parse_text Project SourceText",

@@ -19,8 +19,7 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, Visit
-    from hatch_cuda_kernels.includes.closure import Closure
-    from hatch_cuda_kernels.includes.outer import OuterHeaders
+    from hatch_cuda_kernels.includes.closure import Closure, OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
 
 #: A name with its namespaces: ``("std", "max")``. The first is empty where ``::`` begins it; the last is ``(`` behind a

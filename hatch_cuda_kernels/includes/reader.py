@@ -17,9 +17,8 @@ from hatch_cuda_kernels import libraries  # whose tables few sources need
 from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, parse_defines
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
-from hatch_cuda_kernels.includes.closure import Closure, Origin
+from hatch_cuda_kernels.includes.closure import NO_OUTER_HEADERS, Closure, Origin, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros, possible_spellings
-from hatch_cuda_kernels.includes.outer import NO_OUTER_HEADERS, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.project import normalize, package_of, wandering
 from hatch_cuda_kernels.includes.texts import Project, Renamed
 from hatch_cuda_kernels.names import VIRTUAL_ROOT

@@ -67,23 +67,18 @@ def find_includes(file: SourceFile) -> Iterator[Include]:
     for directive in file.directives:
         if directive.is_include:
             found = _INCLUDED.match(directive.operand)
-            if found is not None and found.lastgroup != "nothing":
-                yield _included(file, directive, found)
+            is_next = directive.word == "include_next"
+            here = Include(directive.start, directive.end, is_next=is_next, directive=directive.start)
+            if found is not None and found.lastgroup == "name":
+                yield _named(file, directive, here, *found.span("name"))
+            elif found is not None and found.lastgroup != "nothing":
+                yield here._replace(problem=_UNCLOSED if found.lastgroup == "unclosed" else "")
         elif directive.word == "embed":
             yield Include(directive.start, directive.end, problem=_EMBED)
-        elif directive.word in {"if", "elif"}:
-            if '"' in directive.operand or "<" in directive.operand or "__has_" in directive.operand:
-                yield from _asked(file, directive, is_condition=True)
+        elif directive.word in {"if", "elif"} and any(mark in directive.operand for mark in ('"', "<", "__has_")):
+            yield from _asked(file, directive, is_condition=True)
         elif directive.word == "define" and "__has_" in directive.operand:
             yield from _asked(file, directive, is_condition=False)
-
-
-def _included(file: SourceFile, directive: Directive, found: re.Match[str]) -> Include:
-    is_next = directive.word == "include_next"
-    here = Include(directive.start, directive.end, is_next=is_next, directive=directive.start)
-    if found["name"] is None:
-        return here._replace(problem=_UNCLOSED if found.lastgroup == "unclosed" else "")
-    return _named(file, directive, here, *found.span("name"))
 
 
 def _named(file: SourceFile, directive: Directive, here: Include, start: int, end: int) -> Include:
@@ -191,11 +186,10 @@ def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
     found = SourceText(path, text.removeprefix("\ufeff"), digest, root=root)
     if "\0" in text:
         at = found.at(found.text.index("\0"))
-        problem = f"{at}: NUL byte; NVRTC would drop all text after it, so remove it"
-        return SourceText(path, found.text, digest, (problem,), root)
-    if lone := _LONE_RETURN.search(found.text):
-        problem = f"{found.at(lone.start())}: a line ends in CR alone, which NVRTC does not see; save the file with LF"
-        return SourceText(path, found.text, digest, (problem,), root)
+        found.problems = (f"{at}: NUL byte; NVRTC would drop all text after it, so remove it",)
+    elif lone := _LONE_RETURN.search(found.text):
+        at = found.at(lone.start())
+        found.problems = (f"{at}: a line ends in CR alone, which NVRTC does not see; save the file with LF",)
     return found
 
 
@@ -235,16 +229,10 @@ class Renamed(NamedTuple):
 
 
 class Project:
-    """A project as it was when each folder and file was first asked for. ``given`` texts stand in for files."""
+    """A project as it was when each folder and file was first asked for."""
 
-    def __init__(
-        self,
-        root: Path | ProjectFiles,
-        given: Mapping[str, str] | None = None,
-        *,
-        only: Mapping[str, str] | None = None,
-    ) -> None:
-        self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root, given, only=only)
+    def __init__(self, root: Path | ProjectFiles) -> None:
+        self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root)
         self._texts: Final[dict[str, SourceText]] = {}
         self._targets: Final[dict[tuple[str | None, str, tuple[str, ...]], tuple[str | None, bool]]] = {}
         self._renamed: Final[dict[tuple[str, tuple[str, ...]], Renamed]] = {}

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "compilers": "header_probes macros_of_cccl macros_of_nvrtc may_be_defined nvcc_macros shared_macros",
+        "compilers": "macros_of_cccl macros_of_nvcc macros_of_nvrtc may_be_defined nvcc_macros shared_macros",
         "table": (
             "as_declared begins_as boost_header defines_constants dispatched entry has_toolkit_prefix header_of "
             "header_of_use headers_in hides_mark is_cccl_header is_host_call is_host_header is_library_header "
-            "is_toolkit_macro is_torch_name namespaces opened_namespaces own_functions package_distribution "
+            "is_toolkit_macro namespaces opened_namespaces own_functions package_distribution "
             "package_with renamed_functions stand_in_headers standard_headers std_templates telling_words "
             "torch_headers torch_names torch_paths words_in"
         ),

@@ -6,7 +6,7 @@ what NVRTC defines alike. The value of a macro that both define may depend on th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -45,6 +45,22 @@ def shared_macros(std: str) -> Mapping[str, State]:
     absent = dict.fromkeys(table("compilers")["others"]["names"], (None,))
     unknown = (*shared["unknown"], *table("cuda")["macros"]["predefined"])
     return found | absent | {name: (unknown_macro(name),) for name in unknown}
+
+
+def macros_of_nvcc(
+    std: str, define: Iterable[tuple[str, str | None]], headers: Iterable[str], own: Collection[str]
+) -> MacroTable:
+    """Return the macros that nvcc has before a source, with what probes of ``headers`` say.
+
+    Nothing is known of those that a header of the toolkit may bring, but for a project's ``own``.
+    """
+    known = words_in("compilers", "nvrtc", "only").union(own)
+    return MacroTable(
+        {**nvcc_macros(), **shared_macros(std), **header_probes(headers), **parse_defines(define)},
+        lambda name: (
+            may_be_defined(name) or (is_toolkit_macro(name) and name not in known and not name.startswith("__GNUC"))
+        ),
+    )
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:

@@ -260,11 +260,6 @@ def package_with(header: str) -> tuple[str, str] | None:
     return None
 
 
-def is_torch_name(name: str) -> bool:
-    """Return whether a name is one of PyTorch's namespaces, macros, or types that need no namespace."""
-    return name in words_in("torch", "torch", "roots") or begins_as(name, "torch", "torch", "words")
-
-
 @cache
 def is_host_call(name: str) -> bool:
     """Return whether a name is spelled as functions, types and constants of the toolkit's host libraries are."""

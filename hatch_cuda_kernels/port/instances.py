@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 from hatch_cuda_kernels.cpp import Declaration, MacroTable, TextError, find_closing, lex, spell, split_at_commas
-from hatch_cuda_kernels.execution_space import DevicePass, is_kernel, parameters_of
+from hatch_cuda_kernels.execution_space import DevicePass, is_kernel, type_and_name
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, is_name, launches, substitute, value_type, words
@@ -87,8 +87,8 @@ def _names_of(head: Sequence[Spelling]) -> tuple[str, ...]:
 
 def _parameters(declaration: Declaration) -> dict[str, Spelling]:
     """Return the types of a function's parameters by name; by a number for those without."""
-    found = parameters_of(declaration)
-    return {one.name or str(at): value_type(lex(one.type)) for at, one in enumerate(found)}
+    found = map(type_and_name, declaration.parameter_texts)
+    return {name or str(at): value_type(kind) for at, (kind, name) in enumerate(found)}
 
 
 class Instances:

@@ -371,10 +371,10 @@ class _Combination:
 
     def _surroundings(self, *, is_here: bool) -> dict[str, Any]:
         """Return what of the project the sources may read, and the headers outside it."""
-        from hatch_cuda_kernels.includes import Project  # as above
+        from hatch_cuda_kernels.includes import Project, ProjectFiles  # as above
 
         outer = () if is_here else _outer_as_built(self._reader, self._index)
-        return {"project": Project(self._root, only=self._unlisted.files), "outer": outer}
+        return {"project": Project(ProjectFiles(self._root, only=self._unlisted.files)), "outer": outer}
 
     @property
     def _subject(self) -> str:
@@ -466,10 +466,10 @@ def read_shipped(
     """
     from hatch_cuda_kernels.compiler import read_recipe  # off the prebuilt path
     from hatch_cuda_kernels.execution_space import NOT_CUT
-    from hatch_cuda_kernels.includes import Project
+    from hatch_cuda_kernels.includes import Project, ProjectFiles
 
     root = reader.source_root(index.module)
-    project = Project(root, only=index.files)  # other modules' files are there, too
+    project = Project(ProjectFiles(root, only=index.files))  # other modules' files are there, too
     details = reader.details(index.module)
     cuts = details.cuts or (NOT_CUT,) * len(index.units)
     if [cut.digest for cut in cuts] != [unit.cut for unit in index.units]:

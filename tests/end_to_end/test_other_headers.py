@@ -20,7 +20,7 @@ from hatch_cuda_kernels.compiler.toolchain import headers, key_parts, toolchain
 from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.includes import STANDARD_FOLDER, outer, packaged_standard_headers
+from hatch_cuda_kernels.includes import STANDARD_FOLDER, closure, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.promote import find_misses
 from hatch_cuda_kernels.store.reader import StoreReader
@@ -69,7 +69,7 @@ def store(toolkit, make_project, fresh_cache):
 def standard(tmp_path, monkeypatch):
     """Return a copy of this package's standard headers that is used in their place."""
     folder = shutil.copytree(STANDARD_FOLDER, tmp_path / "standard")
-    for module in (outer, headers, toolchain):
+    for module in (closure, headers, toolchain):
         monkeypatch.setattr(module, "STANDARD_FOLDER", str(folder))
     packaged_standard_headers.cache_clear()
     yield folder

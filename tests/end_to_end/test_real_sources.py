@@ -19,7 +19,7 @@ from hatch_cuda_kernels.compiler import source_reader
 from hatch_cuda_kernels.compiler.toolchain import toolchain
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.includes import StandardHeaders, outer, packaged_standard_headers
+from hatch_cuda_kernels.includes import StandardHeaders, closure, packaged_standard_headers
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
 from hatch_cuda_kernels.promote import Wanted, promote
@@ -58,7 +58,7 @@ def another_version(monkeypatch):
     def change():
         ours = packaged_standard_headers()
         other = StandardHeaders(ours.names, lambda name: f"{ours.text(name).text}// of another version\n".encode())
-        for module in (toolchain, outer, includes):
+        for module in (toolchain, closure, includes):
             monkeypatch.setattr(module, "packaged_standard_headers", lambda: other)
         monkeypatch.setattr(source_reader, "_code", lambda: "another version")
 

@@ -11,7 +11,7 @@ import pytest
 from raw_nvrtc import RawResult, compile_raw
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.includes import Project, read_closure
+from hatch_cuda_kernels.includes import Project, ProjectFiles, read_closure
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = X; }\n'
@@ -332,7 +332,7 @@ def test_patterns_give_what_macros_can_spell(tmp_path, case):
     define = [("INCLUDE_PATH", "in"), ("XM2S(x)", "#x"), ("M2S(x)", "XM2S(x)"), ("S(x)", "#x")]
     closure = read_closure(tmp_path, "k.cu", headers=["in/*"], define=define)
     assert {Path(path).stem for path, _ in closure.files} == {"k", *names}
-    again = Project(tmp_path, only=dict(closure.files))
+    again = Project(ProjectFiles(tmp_path, only=dict(closure.files)))
     assert read_closure(tmp_path, "k.cu", headers=["in/*"], define=define, project=again) == closure
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.includes import Project, read_closure
+from hatch_cuda_kernels.includes import Project, ProjectFiles, read_closure
 
 SLOW = [
     *('R"(', 'u8R"(', 'R"a(', '("', "'\\", '"\\', "(/*", "/*", "#/*", "//", '"', "'", "\\", "\\\n", " ", "#", "("),
@@ -25,5 +25,5 @@ def test_no_text_is_slow_to_read(tmp_path, text, size, seconds):
     source = ('#include "x.h"\n__has_include(X)\n' + text * (size // len(text)))[:size]
     start = time.process_time()
     with contextlib.suppress(InputError):
-        read_closure(tmp_path, "k.cu", project=Project(tmp_path, {"k.cu": source}))
+        read_closure(tmp_path, "k.cu", project=Project(ProjectFiles(tmp_path, {"k.cu": source})))
     assert time.process_time() - start < seconds
