@@ -330,11 +330,15 @@ class Store:
         from hatch_cuda_kernels.arch import SmArch
         from hatch_cuda_kernels.errors import HatchCudaKernelsError
         from hatch_cuda_kernels.runtime.ladder import work_ahead
+        from hatch_cuda_kernels.runtime.launch import prepare_launches
 
         requests = []
-        with suppress(HatchCudaKernelsError):
-            requests.append(self._request(name, module, policy, SmArch.of_device(device[0]), device[1]))
-            work_ahead(requests[0])
+        with suppress(HatchCudaKernelsError, ValueError):
+            request = self._request(name, module, policy, SmArch.of_device(device[0]), device[1])
+            requests.append(request)
+            work_ahead(request)
+            if request.listed:
+                prepare_launches(request.kernel.params, request.kernel.types)
         return requests
 
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -97,6 +98,15 @@ def test_the_driver_tells_its_device_before_the_context_is_made(monkeypatch):
     goes_on.set()
     early.join_driver()
     assert early.starting_device() is None
+
+
+def test_the_image_is_read_while_the_context_is_made(example_store, driver, monkeypatch, tmp_path):
+    """Once the driver tells what device 0 is; when there is a context, the store's files are read no more."""
+    folder = shutil.copytree(example_store, tmp_path / "store")
+    context = driver.cuCtxGetCurrent
+    monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
+    monkeypatch.setattr(driver, "cuCtxGetCurrent", lambda: shutil.rmtree(folder, ignore_errors=True) or context())
+    assert found(open_store(folder).get_kernel("saxpy")) == ("prebuilt", "sm_90", "cubin")
 
 
 FORKED_EARLY = """
