@@ -23,6 +23,12 @@ _CALLS: Final = {
     "cuMemcpyDtoDAsync_v2": "P P z P", "cuMemcpyHtoDAsync_v2": "P P z P", "cuMemcpyDtoHAsync_v2": "P P z P",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": ">i P i z", "cuOccupancyMaxPotentialClusterSize": ">i P P",
 }  # fmt: skip
+#: What it takes to load a kernel, and to launch it.
+_USUAL: Final = (
+    "cuInit", "cuCtxGetCurrent", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuCtxGetId",
+    "cuCtxGetDevice", "cuDeviceGetAttribute", "cuDriverGetVersion", "cuThreadExchangeStreamCaptureMode",
+    "cuLibraryGetKernel", "cuKernelGetFunction", "cuLaunchKernelEx",
+)  # fmt: skip
 _TYPES: Final = {"i": ctypes.c_int, "z": ctypes.c_size_t, "P": ctypes.c_void_p, "Q": ctypes.c_ulonglong,
                  "s": ctypes.c_char_p}  # fmt: skip
 #: CUdevice_attribute, CUfunction_attribute, CUlaunchAttributeID, CUpointer_attribute, CUstreamCaptureMode (cuda.h).
@@ -169,3 +175,9 @@ def _function(call: Any, codes: list[str]) -> Callable[..., tuple[Any, ...]]:
 
 
 driver: Final = CtypesDriver()
+
+
+def find_usual() -> None:
+    """Find the functions that it takes to load and to launch a kernel. Raises DriverNotFoundError."""
+    for name in _USUAL:
+        getattr(driver, name)

@@ -134,12 +134,14 @@ class PrebuiltStore:
         from hatch_cuda_kernels.arch import SmArch
         from hatch_cuda_kernels.errors import HatchCudaKernelsError
         from hatch_cuda_kernels.runtime.launch import prepare_launches
+        from hatch_cuda_kernels.vendor.bindings import find_usual
 
         try:
             request = self._request(name, module, str(SmArch.of_device(device[0])), device[1])
             self.find_image(name, arch=str(request.arch), driver=device[1], module=module)
             prepare_launches(request.kernel.params, request.kernel.types)
-        except (HatchCudaKernelsError, OSError, ValueError):
+            find_usual()
+        except (HatchCudaKernelsError, ImportError, OSError, ValueError):
             pass
 
     def _request(
