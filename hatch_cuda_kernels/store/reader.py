@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import sys
 from collections import Counter
@@ -29,6 +28,8 @@ from hatch_cuda_kernels.store.index import (
 )
 
 if TYPE_CHECKING:
+    import mmap
+
     from hatch_cuda_kernels.store.families import ModuleFamily
     from hatch_cuda_kernels.store.texts import ModuleDetails
     from hatch_cuda_kernels.store.unlisted import UnlistedModule
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 #: More than any block written here needs; a damaged pack may ask for gigabytes.
 _UNPACKING_MEMORY: Final = 64 << 20
+#: Bytes of a list of kernels from which on it is mapped, because most look-ups read little of it.
+_LARGE: Final = 1 << 18
 #: Of names in a message.
 _MOST_LISTED: Final = 20
 
@@ -279,11 +282,12 @@ class StoreReader:
         path = self.folder / KERNELS_FILE
         try:
             with path.open("rb") as file:
-                if sys.platform == "win32":  # where nobody can remove or replace a file that is mapped
+                # On Windows, nobody can remove or replace a file that is mapped.
+                if sys.platform == "win32" or os.fstat(file.fileno()).st_size < _LARGE:
                     return file.read()
+                import mmap  # few stores have as many kernels
+
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:  # an empty file cannot be mapped
-            return b""
         except OSError as error:
             raise StoreError(str(path), f"cannot read: {error}") from error
 

@@ -15,6 +15,7 @@ from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import normalize_name
+from hatch_cuda_kernels.store import reader as store_reader
 from hatch_cuda_kernels.store.reader import StoreReader
 
 
@@ -75,8 +76,10 @@ def test_pointers_and_integers_of_their_width_are_one_signature(make_project, tm
     assert [line[3] for line in build(root, tmp_path / "out")] == ["ptr,ptr,u32,f32"]
 
 
-def test_every_listed_spelling_is_found(make_project, tmp_path):
+@pytest.mark.parametrize("is_mapped", [False, True])
+def test_every_listed_spelling_is_found(make_project, tmp_path, monkeypatch, is_mapped):
     """Two instances that are one function are two names of one kernel."""
+    monkeypatch.setattr(store_reader, "_LARGE", 0 if is_mapped else 1 << 18)
     source = "#define BLOCK 256\ntemplate <int N> __global__ void f(int* x) { *x = N; }\n"
     root = make_project(one_module("f.cu", ', instances: ["f<256>", "f<BLOCK>", "f< BLOCK >"]'), **{"f.cu": source})
     lines = build(root, tmp_path / "out")
