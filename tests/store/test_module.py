@@ -15,7 +15,6 @@ from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import BuildError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.names import normalize_name
-from hatch_cuda_kernels.store import reader as store_reader
 from hatch_cuda_kernels.store.reader import StoreReader
 
 
@@ -76,15 +75,25 @@ def test_pointers_and_integers_of_their_width_are_one_signature(make_project, tm
     assert [line[3] for line in build(root, tmp_path / "out")] == ["ptr,ptr,u32,f32"]
 
 
-@pytest.mark.parametrize("is_mapped", [False, True])
-def test_every_listed_spelling_is_found(make_project, tmp_path, monkeypatch, is_mapped):
+def test_every_listed_spelling_is_found(make_project, tmp_path):
     """Two instances that are one function are two names of one kernel."""
-    monkeypatch.setattr(store_reader, "_LARGE", 0 if is_mapped else 1 << 18)
     source = "#define BLOCK 256\ntemplate <int N> __global__ void f(int* x) { *x = N; }\n"
     root = make_project(one_module("f.cu", ', instances: ["f<256>", "f<BLOCK>", "f< BLOCK >"]'), **{"f.cu": source})
     lines = build(root, tmp_path / "out")
     assert [line[0] for line in lines] == ["f<256>", "f<BLOCK>"]
     assert len({line[2] for line in lines}) == 1
+
+
+@pytest.mark.parametrize("count", [0, 3, 20_000])
+def test_a_kernel_is_found_in_a_list_of_any_length(tmp_path, count):
+    """A list of many kernels is mapped, a short one read."""
+    keys = [f"k{number:06}" for number in range(count)]
+    (tmp_path / "kernels.tsv").write_text("".join(f"{key}\tm\t{key}_\tu64\t{key}\n" for key in keys))
+    reader = StoreReader(tmp_path)
+    assert isinstance(reader._kernels, bytes) == (count < 20_000)
+    for key in keys[:: max(count // 7, 1)]:
+        assert [line.lowered for line in reader.find(key)] == [f"{key}_"]
+    assert reader.find("k9") == []
 
 
 def test_a_module_without_a_kernel_fails_the_build(make_project, tmp_path):
