@@ -154,7 +154,7 @@ def _given(function: Any, *args: Any) -> tuple[Any, ...]:
 def _function(call: Any, codes: list[str]) -> Callable[..., tuple[Any, ...]]:
     """Return a function of the driver that gives its status and its values."""
     types = [_TYPES[code[-1]] for code in codes]
-    call.argtypes = [ctypes.POINTER(kind) if len(code) == 2 else kind for code, kind in zip(codes, types, strict=True)]
+    call.argtypes = [ctypes.c_void_p if len(code) == 2 else kind for code, kind in zip(codes, types, strict=True)]
     gives = [(index, kind) for index, (code, kind) in enumerate(zip(codes, types, strict=True)) if len(code) == 2]
 
     def plain(*args: Any) -> tuple[Any, ...]:
@@ -166,7 +166,7 @@ def _function(call: Any, codes: list[str]) -> Callable[..., tuple[Any, ...]]:
         made: list[Any] = []
         for index, kind in gives:
             value: Any = kind(given.pop(index)) if codes[index][0] == "=" else kind()
-            given.insert(index, value)
+            given.insert(index, ctypes.byref(value))
             made.append(value)
         status = call(*given)
         return (_SUCCESS if status == 0 else Status(status), *(value.value or 0 for value in made))

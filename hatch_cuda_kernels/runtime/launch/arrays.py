@@ -278,7 +278,7 @@ def _dlpack_place(array: Any) -> tuple[int, int]:
     return _dlpack_answer("__dlpack_device__", ask)
 
 
-def _dlpack_tensor(array: Any) -> tuple[_DLTensor, Any]:
+def _dlpack_tensor(array: Any) -> tuple[Any, Any]:
     """Return the structure of an array, and the capsule that it is valid with. Raises UnusableError without one."""
 
     def ask() -> tuple[int, Any]:
@@ -293,7 +293,7 @@ def _dlpack_tensor(array: Any) -> tuple[_DLTensor, Any]:
         return pointer(capsule, b"dltensor"), capsule
 
     place, capsule = _dlpack_answer("__dlpack__", ask)
-    return _DLTensor.from_address(place), capsule
+    return _tensor_type().from_address(place), capsule
 
 
 def _dlpack_answer(method: str, ask: Callable[[], T]) -> T:
@@ -306,19 +306,25 @@ def _dlpack_answer(method: str, ask: Callable[[], T]) -> T:
         raise UnusableError(f"its {method} failed: {type(error).__name__}: {error}") from error
 
 
-class _DLTensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
+@cache
+def _tensor_type() -> Any:
+    """Return the class of DLTensor (dlpack.h). Few launches need it, and it takes as long as four of Python's own."""
+
+    class DLTensor(ctypes.Structure):
+        _fields_ = (
+            ("data", ctypes.c_void_p),
+            ("device_type", ctypes.c_int32),
+            ("device_id", ctypes.c_int32),
+            ("ndim", ctypes.c_int32),
+            ("code", ctypes.c_uint8),
+            ("bits", ctypes.c_uint8),
+            ("lanes", ctypes.c_uint16),
+            ("shape", ctypes.POINTER(ctypes.c_int64)),
+            ("strides", ctypes.POINTER(ctypes.c_int64)),
+            ("byte_offset", ctypes.c_uint64),
+        )
+
+    return DLTensor
 
 
 #: Gives an array's address, as a Reader does, if a pointer to such an element takes it.
