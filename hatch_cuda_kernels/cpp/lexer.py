@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate, islice, pairwise, zip_longest
+from itertools import accumulate, chain, islice, pairwise, zip_longest
 from sys import intern
 from typing import Any, Final, NamedTuple
 
@@ -40,10 +40,12 @@ _LINE: Final = (
 _GAP: Final = rf"(?:[ \t\v\f\r\n]++|{_COMMENT}|{_END})*+"
 
 _TOKEN: Final = (
-    f"{_IDENTIFIER}|[;,(){{}}]|{_NUMBER}|{_ENCODING}?+{_STRING}|{_ENCODING}?+{_CHARACTER}|{_OPERATOR}|(?s:.)"
+    f"[;,(){{}}]|{_IDENTIFIER}|{_NUMBER}|{_ENCODING}?+{_STRING}|{_ENCODING}?+{_CHARACTER}|{_OPERATOR}|(?s:.)"
 )
 # What matches at the end, too, is not looked for at each place after a failure.
 _TOKENS: Final = re.compile(rf"{_GAP}(?:({_TOKEN})|\Z)", re.ASCII)
+#: The same, comments as empty tokens, which is faster.
+_TOKENS_ALONE: Final = re.compile(rf"[ \t\v\f\r\n]*+(?:{_COMMENT}|({_TOKEN})|\Z)", re.ASCII)
 _TOKENS_AND_RAW: Final = re.compile(rf"{_GAP}(?:({_RAW.format('d')}|{_TOKEN})|\Z)", re.ASCII)
 _BETWEEN: Final = (
     rf"(?:[^\w$\n\"'/.]++|{_RAW.format('d')}|{_IDENTIFIER}|{{number}}|{_ENCODING}|R|{{string}}|{_CHARACTER}|{_COMMENT}"
@@ -157,11 +159,17 @@ def _splices(text: str) -> list[tuple[int, int]]:
 
 def lex(text: str) -> list[str]:
     """Return the tokens of a text without directives, whose lines are joined."""
+    return [*chain.from_iterable(map(_lexed, [text] if "/*" in text or 'R"' in text else text.split("\n")))]
+
+
+@lru_cache(maxsize=1 << 15)
+def _lexed(text: str) -> tuple[str, ...]:
+    """Return the tokens of a line, or of what a comment or literal goes over lines of; lines repeat in a text."""
     if 'R"' in text:
         found = [match[1] for match in _TOKENS_AND_RAW.finditer(text) if match[1]]
     else:
-        found = [*map(intern, filter(None, _TOKENS.findall(text)))]  # most of a text is a few words
-    return found if _DIGRAPHS.keys().isdisjoint(found) else [_DIGRAPHS.get(token, token) for token in found]
+        found = [*map(intern, filter(None, _TOKENS_ALONE.findall(text)))]  # most of a text is a few words
+    return tuple(found if _DIGRAPHS.keys().isdisjoint(found) else [_DIGRAPHS.get(token, token) for token in found])
 
 
 def lex_with_places(text: str) -> list[Token]:
@@ -172,11 +180,6 @@ def lex_with_places(text: str) -> list[Token]:
         for found in pattern.finditer(text)
         if found[1]
     ]
-
-
-@lru_cache(maxsize=1 << 15)
-def _lexed(text: str) -> tuple[str, ...]:
-    return tuple(lex(text))
 
 
 class Directive(NamedTuple):
