@@ -344,6 +344,10 @@ class SourceFile:
         """Return the run that an offset is in."""
         return bisect_right(self.directives, offset, key=lambda one: one.start)
 
+    def directive_at(self, offset: int) -> Directive:
+        """Return the directive that begins at an offset."""
+        return self.directives[self.run_at(offset) - 1]
+
     def tokens(self, run: int) -> list[str]:
         """Return the tokens of a run, the one before the directive of that index."""
         if run not in self._tokens:

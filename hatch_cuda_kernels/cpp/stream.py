@@ -182,6 +182,10 @@ class Stream:
         number = bisect_right(self._starts, at) - 1
         return self._runs[number], at - self._starts[number]
 
+    def file_at(self, at: int) -> SourceFile:
+        """Return the file that a token stands in."""
+        return self._run(at)[0].file
+
     def place(self, at: int) -> tuple[SourceFile, int, int]:
         """Return the file that a token stands in, and where it begins and ends there."""
         run, index = self._run(at)

@@ -124,14 +124,11 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     _change_conditions(unit, found)
     _swallow_includes(found)
     for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
-        directive = next(one for one in passed.files[macro.file].directives if one.start == macro.offset)
+        directive = passed.files[macro.file].directive_at(macro.offset)
         edit = cpp.Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
         found.edits[macro.file].append(edit)
     _take_includes(unit, found, host_only)
-    defined = {(macro.file, macro.offset) for macro in macros.definitions}
-    for file in passed.files.values():
-        if file.name.startswith(VIRTUAL_ROOT):
-            _spell_macros(file, found, lambda_marks, defined)
+    _spell_macros(passed.files, macros, found, lambda_marks)
     return found
 
 
@@ -278,17 +275,19 @@ def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]
 
 
 def _spell_macros(
-    file: SourceFile, found: Cut, lambda_marks: Collection[str], defined: Collection[tuple[str, int]]
+    files: Mapping[str, SourceFile], macros: cpp.MacroTable, found: Cut, lambda_marks: Collection[str]
 ) -> None:
-    """Change what macros stand for that are ``defined``: a pragma becomes the operator, a lambda's mark goes."""
-    for directive in file.directives:
-        if directive.word != "define" or (file.name, directive.start) not in defined:
-            continue
+    """Change what macros of the project stand for: a pragma becomes the operator, a lambda's mark goes."""
+    telling = {"pragma", *lambda_marks}
+    ours = (macro for macro in macros.definitions if macro.file.startswith(VIRTUAL_ROOT))
+    for name, offset in dict.fromkeys((one.file, one.offset) for one in ours if not telling.isdisjoint(one.words)):
+        file = files[name]
+        directive = file.directive_at(offset)
         tokens = directive.tokens()
         texts = [token.text for token in tokens]
         if texts[1:3] == ["#", "pragma"] and texts[3:4] in (["unroll"], ["nounroll"]):
             text = f'#define {texts[0]} _Pragma("{" ".join(texts[3:])}")'
-            found.edits[file.name].append(cpp.Edit(directive.start, directive.end, text, "pragma", texts[0]))
+            found.edits[name].append(cpp.Edit(directive.start, directive.end, text, "pragma", texts[0]))
         has_parameters = texts[1:2] == ["("] and not tokens[1].is_spaced
         body = texts.index(")") + 1 if has_parameters else 1
         for at, token in enumerate(tokens[body:]):
@@ -298,4 +297,4 @@ def _spell_macros(
             if first < at and cpp.closes_captures(texts[body:], first):
                 start = file.place(token.start)
                 end = file.place_behind(start, token.text)
-                found.edits[file.name].append(cpp.Edit(start, end, "", "mark", texts[0]))
+                found.edits[name].append(cpp.Edit(start, end, "", "mark", texts[0]))

@@ -66,7 +66,7 @@ def _uses(token: StreamToken, stream: Stream, files: Mapping[str, SourceFile]) -
         reached = [macro for found in known for macro in found if macro is not None]
         for macro in (one for one in reached if one.file and clock in one.words):
             file = files[macro.file]
-            defined = file.directives[file.run_at(macro.offset) - 1].tokens()
+            defined = file.directive_at(macro.offset).tokens()
             places += ((file, file.place(part.start)) for part in defined if part.text == clock)
         yield from (_at(file, offset, _DIFFERS.format(clock)) for file, offset in places)
         making = (one for one in reached if not places and any(part.text == "##" for part in one.body))
