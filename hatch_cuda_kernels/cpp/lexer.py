@@ -159,17 +159,20 @@ def _splices(text: str) -> list[tuple[int, int]]:
 
 def lex(text: str) -> list[str]:
     """Return the tokens of a text without directives, whose lines are joined."""
-    return [*chain.from_iterable(map(_lexed, [text] if "/*" in text or 'R"' in text else text.split("\n")))]
+    return [*chain.from_iterable(map(_line, [text] if "/*" in text or 'R"' in text else text.split("\n")))]
 
 
-@lru_cache(maxsize=1 << 15)
 def _lexed(text: str) -> tuple[str, ...]:
-    """Return the tokens of a line, or of what a comment or literal goes over lines of; lines repeat in a text."""
     if 'R"' in text:
         found = [match[1] for match in _TOKENS_AND_RAW.finditer(text) if match[1]]
     else:
         found = [*map(intern, filter(None, _TOKENS_ALONE.findall(text)))]  # most of a text is a few words
     return tuple(found if _DIGRAPHS.keys().isdisjoint(found) else [_DIGRAPHS.get(token, token) for token in found])
+
+
+#: Most lines are as others near them; directives are asked again for each source.
+_line: Final = lru_cache(maxsize=1 << 11)(_lexed)
+_operand: Final = lru_cache(maxsize=1 << 15)(_lexed)
 
 
 def lex_with_places(text: str) -> list[Token]:
@@ -228,7 +231,7 @@ class Directive(NamedTuple):
     @property
     def texts(self) -> tuple[str, ...]:
         """The tokens of the operand."""
-        return _lexed(self.operand)
+        return _operand(self.operand)
 
     def tokens(self) -> list[Token]:
         """Return the tokens of the operand, with their places in the joined text."""
