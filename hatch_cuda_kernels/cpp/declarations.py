@@ -72,7 +72,7 @@ class Declaration:
     _first: int = -1
     """Of one that is not read before somebody asks for more than its name and its words: its first token's index."""
     _body: tuple[int, int] | None = None
-    """Of such a function, the indices of its braces."""
+    """Of such a function or class, the indices of its braces."""
 
     @classmethod
     def unread(
@@ -104,6 +104,11 @@ class Declaration:
         return getattr(self, name)
 
     @property
+    def begin(self) -> int:
+        """The index of its first token in the stream, or of the first of the use of a macro that this is part of."""
+        return self._first if self._first >= 0 else self.tokens[0].at
+
+    @property
     def has_body(self) -> bool:
         """Whether it is a function with its body, or a scope."""
         return self._body is not None or self.body is not None
@@ -112,6 +117,17 @@ class Declaration:
     def is_closed(self) -> bool:
         """Whether it ends in a brace or a semicolon."""
         return self._first >= 0 or self.tokens[-1].text in {";", "}"}
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether more than a semicolon stands behind the braces of a scope."""
+        return self._first < 0 and self.body is not None and self.body[1] + 2 < len(self.tokens)
+
+    @property
+    def bases(self) -> set[str]:
+        """The names that stand behind the colon of a class."""
+        texts = [self.tokens[at].text for at in self.head] if self._first < 0 else []
+        return {*filter(str.isidentifier, texts[texts.index(":") :])} if ":" in texts else set()
 
     @property
     def scope(self) -> tuple[str, ...]:

@@ -100,39 +100,79 @@ class DeclarationParser:
             else:
                 found.append(self._declaration(parent))
         if is_open and parent is not None:
-            raise self._stream.error("a brace that nothing closes", parent.tokens[0].at)
+            raise self._stream.error("a brace that nothing closes", parent.begin)
         return found
 
     def _pass_simple(self, found: list[Declaration], parent: Declaration | None) -> StreamToken | None:
-        """Pass aliases and functions without a look at what nobody may ask for; return the token that is next."""
-        cursor, texts = self._cursor, self._stream.texts
+        """Pass declarations whose tokens nobody may ask for, and return the token that is next."""
+        cursor = self._cursor
         while not (cursor.waiting and cursor.waiting[-1].use is not None):
-            first = cursor.place
-            is_alias = texts[first : first + 1] == ["using"] and texts[first + 2 : first + 3] == ["="]
-            one = self._alias(parent, first) if is_alias else self._function(parent, first)
+            one = self._glance(cursor.place, parent)
             if one is None:
                 break
             found.append(one)
         return cursor.peek()
 
-    def _alias(self, parent: Declaration | None, first: int) -> Declaration | None:
+    def _glance(self, first: int, parent: Declaration | None) -> Declaration | None:
+        """Pass a declaration if there is nothing in its head that takes a second look."""
+        texts, at = self._stream.texts, self._behind_templates(first)
+        begins = texts[at] if at < len(texts) else "}"
+        if begins in {"using", "static_assert"}:
+            return self._statement(first, at, parent)
+        if begins in {"class", "struct"}:
+            return self._plain_class(first, at, parent)
+        return None if begins == "}" else self._function(first, at, parent)
+
+    def _behind_templates(self, at: int) -> int:
+        """Return the index behind ``template <...>``, or several; the end for what takes a second look."""
+        texts = self._stream.texts
+        while texts[at : at + 2] == ["template", "<"]:
+            at = self._behind_angles(at + 1)
+        return at
+
+    def _behind_angles(self, at: int) -> int:
+        """Return the index behind the ``>`` that closes what opens at a token; the end as above."""
         stream, texts = self._stream, self._stream.texts
-        end = _index(texts, ";", first)
-        if not stream.is_plain(first, end) or "{" in texts[first:end]:
+        end = _index(texts, ">", at)
+        while end < len(texts) and texts[at:end].count("<") > texts[at : end + 1].count(">"):
+            end = _index(texts, ">", end + 1)
+        is_simple = _NOT_IN_SIMPLE.isdisjoint(texts[at + 1 : end]) and stream.is_plain(at, end)
+        return end + 1 if is_simple else len(texts)
+
+    def _statement(self, first: int, at: int, parent: Declaration | None) -> Declaration | None:
+        """Pass an alias or an assertion."""
+        stream, texts = self._stream, self._stream.texts
+        end, is_assertion = _index(texts, ";", at), texts[at] == "static_assert"
+        is_known = is_assertion or texts[at + 2 : at + 3] == ["="]
+        if not is_known or not stream.is_plain(first, end) or "{" in texts[at:end]:
             return None
         self._cursor.go_to(end + 1)
-        return Declaration.unread("alias", stream, parent, texts[first + 1], first)
+        kind: Kind = "assertion" if is_assertion else "alias"
+        return Declaration.unread(kind, stream, parent, "" if is_assertion else texts[at + 1], first)
 
-    def _function(self, parent: Declaration | None, first: int) -> Declaration | None:
-        """Pass a function that has a body, and nothing in its head that takes a second look."""
-        stream, texts, at = self._stream, self._stream.texts, first
-        while texts[at : at + 2] == ["template", "<"]:
-            end = _index(texts, ">", at)
-            while end < len(texts) and texts[at:end].count("<") > texts[at : end + 1].count(">"):
-                end = _index(texts, ">", end + 1)
-            if not _NOT_IN_SIMPLE.isdisjoint(texts[at + 2 : end]) or not stream.is_plain(at, end):
-                return None
-            at = end + 1
+    def _plain_class(self, first: int, at: int, parent: Declaration | None) -> Declaration | None:
+        """Pass a class without bases and read its members, if a semicolon is behind its braces."""
+        stream, texts, cursor = self._stream, self._stream.texts, self._cursor
+        name = texts[at + 1] if at + 1 < len(texts) else ";"
+        brace = self._behind_angles(at + 2) if texts[at + 2 : at + 3] == ["<"] else at + 2
+        is_named = is_identifier(name) and name not in CALLED and name not in CLASS_KEYS and name != "final"
+        if not is_named or texts[brace : brace + 1] != ["{"] or not stream.is_plain(first, brace):
+            return None
+        cursor.go_to(brace + 1)
+        last = cursor.skip_braces(StreamToken("{", brace))
+        if last.use is not None or texts[last.at + 1 : last.at + 2] != [";"]:
+            cursor.go_to(first)
+            return None
+        words = frozenset((texts[at], name, *["template"] * (at > first)))
+        found = Declaration.unread("class", stream, parent, name, first, (brace, last.at), words)
+        cursor.go_to(brace + 1)
+        found.members = self.scope(found, is_open=True)
+        cursor.go_to(last.at + 2)
+        return found
+
+    def _function(self, first: int, at: int, parent: Declaration | None) -> Declaration | None:
+        """Pass a function that has a body."""
+        stream, texts = self._stream, self._stream.texts
         opening = _index(texts, "(", at)
         closing = _index(texts, ")", opening)
         if closing == len(texts) or "(" in texts[opening + 1 : closing] or not stream.is_plain(opening, closing):

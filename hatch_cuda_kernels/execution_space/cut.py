@@ -129,8 +129,7 @@ class _ReadingNotes:
             is_written = all(declaration.tokens[at].use is None for at in declaration.head)
             return is_plain and is_written and words.isdisjoint(_CHANGED) and not _has_lambda(declaration)
         if declaration.kind == "class":
-            is_last = declaration.body is None or declaration.body[1] + 2 >= len(declaration.tokens)
-            return is_last and declaration.words.isdisjoint(_CHANGED)
+            return not declaration.has_tail and declaration.words.isdisjoint(_CHANGED)
         return declaration.kind not in {"instantiation", "unknown"} and not declaration.declarators
 
 

@@ -156,7 +156,7 @@ def is_kernel(declaration: Declaration) -> bool:
 
 
 def _kernel(one: Declaration) -> DeclaredKernel:
-    file, is_template = one.stream.file_at(one.tokens[0].at), one.template is not None
+    file, is_template = one.stream.file_at(one.begin), one.template is not None
     parameters = tuple(
         DeclaredParameter(cpp.spell(kind), name) for kind, name in map(type_and_name, one.parameter_texts)
     )
@@ -170,7 +170,7 @@ def _variables(declaration: Declaration) -> Iterator[DeclaredVariable]:
     marked = not words.isdisjoint(_VARIABLE_MARKS)
     if not marked and "constexpr" not in words:
         return
-    file = declaration.stream.file_at(declaration.tokens[0].at)
+    file = declaration.stream.file_at(declaration.begin)
     firsts = [*(one.first for one in declaration.declarators[1:]), len(declaration.tokens)]
     for one, end in zip(declaration.declarators, firsts, strict=True):
         before_value = declaration.tokens[one.first : one.value[0] if one.value else end]

@@ -80,7 +80,7 @@ class VirtualFunctions:
     def note(self, one: Declaration) -> None:
         """Note what a declaration without a mark says of it."""
         if one.kind == "class":
-            if bases := _bases(one):
+            if bases := one.bases:
                 self._bases[one.name] |= bases
         elif one.parent is not None and not _VIRTUAL.isdisjoint(one.words):
             self._names[one.parent.name].add(one.name)
@@ -93,11 +93,11 @@ class VirtualFunctions:
         if parent is None or not function.is_member:
             return False
         if function.name[:1] == "~":
-            return bool(_bases(parent))
+            return bool(parent.bases)
         if function.template is not None or {"static", "friend"} & function.words:
             return False
         seen: set[str] = set()
-        waiting = _bases(parent)
+        waiting = parent.bases
         while waiting:
             name = waiting.pop()
             if function.name in self._names.get(name, ()):
@@ -105,12 +105,6 @@ class VirtualFunctions:
             seen.add(name)
             waiting |= self._bases.get(name, frozenset()) - seen
         return False
-
-
-def _bases(declared: Declaration) -> set[str]:
-    """Return the names that stand behind the colon of a class."""
-    texts = [declared.tokens[at].text for at in declared.head]
-    return {*filter(str.isidentifier, texts[texts.index(":") :])} if ":" in texts else set()
 
 
 def align_class(declaration: Declaration, editor: Editor, *, is_weak: bool) -> None:
