@@ -388,6 +388,11 @@ class SourceFile:
         return found
 
     @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names that the directives define, those in groups that are off among them."""
+        return frozenset(one.texts[0] for one in self.directives if one.word == "define" and one.texts)
+
+    @cached_property
     def guard(self) -> str:
         """The macro that tells whether the file was read before; empty without one. Raises TextError."""
         first = next((at for at, one in enumerate(self.directives) if one.word != "pragma"), 0)

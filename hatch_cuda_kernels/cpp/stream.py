@@ -109,7 +109,7 @@ class Stream:
         self._included_at: list[int] = []
         self._runs: list[_Tokens] = []
         self._places: dict[tuple[str, int], list[int]] = {}
-        self._marks: dict[frozenset[str], list[int]] = {}
+        self._marks: dict[frozenset[str], list[list[StreamToken]]] = {}
         self._even: dict[tuple[str, int], bool] = {}
         self._plain_uses: dict[tuple[str, int], tuple[tuple[str, ...], frozenset[str]]] = {}
         """What macros without parameters become, with the identifiers of others, by their names and times."""
@@ -322,12 +322,15 @@ class Stream:
         """Yield what a use becomes."""
         return (StreamToken(text, use.first, use, nth) for nth, text in enumerate(use.texts))
 
-    def behind_captures(self, words: frozenset[str]) -> Iterator[list[StreamToken]]:
-        """Yield those of some words that stand between a lambda's captures and its parameters."""
-        texts = self.texts
+    def behind_captures(self, words: frozenset[str]) -> list[list[StreamToken]]:
+        """Return those of some words that stand between a lambda's captures and its parameters."""
         if words not in self._marks:
-            self._marks[words] = [*compress(range(len(texts)), map(words.__contains__, texts))]
-        for first in self._marks[words]:
+            self._marks[words] = [*self._behind_captures(words)]
+        return self._marks[words]
+
+    def _behind_captures(self, words: frozenset[str]) -> Iterator[list[StreamToken]]:
+        texts = self.texts
+        for first in compress(range(len(texts)), map(words.__contains__, texts)):
             if first == 0 or not closes_captures(texts, first - 1):
                 continue
             last = first

@@ -432,11 +432,13 @@ def _agreed(readings: Sequence[Reading], editors: Sequence[Editor]) -> tuple[lis
     """Return the edits that all readings of a place want, and the others' groups. Raises TextError."""
     wanted = [(number, *one) for number, editor in enumerate(editors) for one in editor.grouped()]
     files: dict[str, SourceFile] = {}
+    changed = {file for _, _, file, _ in wanted}
     readers: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
     for number, reading in enumerate(readings):
         for source, run in reading.stream.runs:
-            files[source.name] = source
-            readers[source.name, run][number] += 1
+            if source.name in changed:
+                files[source.name] = source
+                readers[source.name, run][number] += 1
     refused = {(number, group) for number, editor in enumerate(editors) for group in editor.undecided}
     while True:
         made = [one for one in wanted if one[:2] not in refused]

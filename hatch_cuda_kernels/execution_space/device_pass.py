@@ -105,8 +105,7 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, b
     if before is not None and texts == {name: file.text for name, file in before.files.items()}:
         return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
     # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
-    directives = (one for name, file in files.items() if name.startswith(VIRTUAL_ROOT) for one in file.directives)
-    defined = {one.texts[0] for one in directives if one.word == "define" and one.texts}
+    defined = frozenset().union(*(file.defined for name, file in files.items() if name.startswith(VIRTUAL_ROOT)))
     own = {file.guard for file in files.values()} | {name for name in defined if not libraries.has_toolkit_prefix(name)}
     macros = libraries.macros_of_nvcc(options.std, options.define, closure.standard, own)
     unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)

@@ -308,14 +308,14 @@ def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> froze
     known: dict[int, frozenset[Chain]] = file.memory.setdefault((_uses_of_run, firsts), {})
     if number in known:
         return known[number]
-    found = {*_uses_in(file.tokens(number), firsts)}
+    found = _uses_in(file.tokens(number), firsts)
     for directive in file.directives[number : number + 1]:
         if directive.word == "define":
-            found.update(_uses_in(directive.texts[1:], firsts))
+            found |= _uses_in(directive.texts[1:], firsts)
         elif directive.is_conditional:  # all conditions of a group are asked at once
             group = map(file.directives.__getitem__, file.group(number))
             for one in takewhile(lambda one: one.word not in {"else", "endif"}, group):
-                found.update(_uses_in(one.texts, firsts))
+                found |= _uses_in(one.texts, firsts)
     known[number] = frozenset(found)
     return known[number]
 
@@ -327,24 +327,27 @@ def _telling(firsts: frozenset[str]) -> tuple[frozenset[str], frozenset[str], fr
     return words, roots, words | roots
 
 
-def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> Iterator[Chain]:
+def _uses_in(tokens: Sequence[str], firsts: frozenset[str]) -> set[Chain]:
     words, roots, wanted = _telling(firsts)
+    found: set[Chain] = set()
     for at in compress(range(len(tokens)), map(wanted.__contains__, tokens)):
-        before = tokens[at - 1] if at else ""
+        name, before = tokens[at], tokens[at - 1] if at else ""
         is_global = before == "::"
+        if (name,) in found and not is_global and name not in roots:
+            continue
         qualifier = tokens[at - 2] if is_global and at > 1 else ";"
         if before in {".", "->"} or qualifier == ">" or (is_identifier(qualifier) and qualifier not in _NO_SCOPE):
             continue
-        name = tokens[at]
-        found = _chain(tokens, at)
-        if name in roots and found[1:] not in {(), ("(",)}:
-            yield found
+        chain = _chain(tokens, at) if name in roots else ()
+        if chain[1:] not in {(), ("(",)}:
+            found.add(chain)
             if name == "std":  # a macro may stand for what has no namespace, too
-                yield from ((word,) for word in found[1:2] if word in words)
+                found.update((word,) for word in chain[1:2] if word in words)
         elif name in words:
-            yield (name,)
+            found.add((name,))
             if is_global:
-                yield ("", name)
+                found.add(("", name))
+    return found
 
 
 def _chain(tokens: Sequence[str], at: int) -> Chain:
