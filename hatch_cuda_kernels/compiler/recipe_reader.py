@@ -31,7 +31,8 @@ _WIDEST: Final = 160
 class _RecipeReading:
     """What is read: a recipe's sources, in a project with headers outside it.
 
-    ``include`` stands in for the options' folders. ``outer`` is for each source; without it, what is here.
+    ``include`` stands in for the options' folders. ``outer`` is for each source; without it, what is here. Of what is
+    not cut, it is found what would be with ``always_finds``.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class _RecipeReading:
         *,
         include: Sequence[str] | None = None,
         outer: Sequence[OuterHeaders] = (),
+        always_finds: bool = False,
     ) -> None:
         if include is None:  # folders that are not there gave no file: a store and an sdist carry none of them
             include = [folder for folder in recipe.options.include if project.files.is_folder(folder)]
         outer = outer or [installed_headers()] * len(recipe.sources)
         self.recipe, self.project, self.folders = recipe, project, tuple(include)
+        self.always_finds = always_finds
         self.outer = outer if recipe.options.standard_headers else [one.without_standard() for one in outer]
 
     def units(
@@ -92,7 +95,9 @@ class _RecipeReading:
             else:
                 from hatch_cuda_kernels.execution_space import as_device_pass  # a store says what was cut
 
-                shown, passed = as_device_pass(closure, options, levels, passed or before)
+                shown, passed = as_device_pass(
+                    closure, options, levels, passed or before, always_finds=self.always_finds
+                )
                 shown = _with_implied(shown, passed, options, outer)
             whole = with_headers(shown, shown.cut.implied, outer)
             fresh = sorted({*whole.outside}.difference(shown.outside))
@@ -152,7 +157,7 @@ def read_device_passes(
 
     ``before`` is how they were cut with other levels.
     """
-    reading = _RecipeReading(recipe, project)
+    reading = _RecipeReading(recipe, project, always_finds=True)
     read = reading.units(levels, before=before)
     stated = tuple(sorted((place.file, place.offset, level) for place, level in levels.items()))
     return reading.sources((closure for closure, _ in read), stated), [passed for _, passed in read]

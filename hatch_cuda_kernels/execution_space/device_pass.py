@@ -61,16 +61,24 @@ class DevicePass:
 
 
 def as_device_pass(
-    closure: Closure, options: NvrtcOptions, levels: Levels, before: DevicePass | None = None
+    closure: Closure,
+    options: NvrtcOptions,
+    levels: Levels,
+    before: DevicePass | None = None,
+    *,
+    always_finds: bool = False,
 ) -> tuple[DeviceSource, DevicePass | None]:
     """Return a closure as nvcc's device pass sees it, and how; under ``host_code: keep`` as it is.
 
     ``before`` is how the same closure was cut with other levels: its declarations are not read again. What cannot be
-    read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then.
+    read as C++ stays as it is, for NVRTC to say what is wrong with it; nothing comes with it then. With
+    ``always_finds``, it is said what would be cut of what stays as it is.
     """
     cuts = cuts_host_code(options)
     try:
-        passed = _read_device_pass(closure, options, levels, before)
+        passed = _read_device_pass(closure, options, before)
+        if cuts or always_finds:
+            passed.found = _cut(passed, levels, options.host_only)
     except (cpp.TextError, cpp.InclusionError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError)
         said = f"{closure.program_name}: brackets are nested deeper than can be read" if is_deep else str(error)
@@ -96,23 +104,21 @@ def as_device_pass(
     return replace(cut_closure(closure, made, options.define), changes=tuple(sorted(changes))), passed
 
 
-def _read_device_pass(closure: Closure, options: NvrtcOptions, levels: Levels, before: DevicePass | None) -> DevicePass:
-    """Return what is changed in a project's texts; what was read ``before`` is not read again. Raises as ``parse``."""
+def _read_device_pass(closure: Closure, options: NvrtcOptions, before: DevicePass | None) -> DevicePass:
+    """Return what a project's texts declare; what was read ``before`` is not read again. Raises as ``parse``."""
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
     files = {**origin.files}
     texts = {name: file.text for name, file in files.items()}
     if before is not None and texts == {name: file.text for name, file in before.files.items()}:
-        return replace(before, found=_cut(before, levels, options.host_only), renames=origin.edits)
+        return replace(before, found=Cut(), renames=origin.edits)
     # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
     defined = frozenset().union(*(file.defined for name, file in files.items() if name.startswith(VIRTUAL_ROOT)))
     own = {file.guard for file in files.values()} | {name for name in defined if not libraries.has_toolkit_prefix(name)}
     macros = libraries.macros_of_nvcc(options.std, options.define, closure.standard, own)
     unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)
     readings, parts = cpp.parse(unit, is_projects)
-    passed = DevicePass(files, unit, readings, parts, Cut(), origin.edits)
-    passed.found = _cut(passed, levels, options.host_only)
-    return passed
+    return DevicePass(files, unit, readings, parts, Cut(), origin.edits)
 
 
 def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collection[str]) -> Cut:
