@@ -11,8 +11,10 @@ import signal
 import sys
 import textwrap
 from collections import Counter
+from contextlib import suppress
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from importlib import import_module
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -22,9 +24,6 @@ from jobs import compile_in_threads
 from shared import SKIPPED_FILES, make_once, shared_folder
 
 from hatch_cuda_kernels.compiler.toolchain.libraries import bindings_major
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Variables that say who started the tests, how it is used, or how it shows text: what a test starts would go by them.
 #: And uv links, as it does unless told otherwise: to copy 300 MB takes longer than most isolated builds.
@@ -215,6 +214,25 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(mark)
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """Let each worker of pytest-xdist import the tests from another place on: in a new checkout, that rewrites asserts.
+
+    What one has rewritten the others read; if all began at the same file, all would rewrite all.
+    """
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    if number == 0:
+        return
+    given = [Path(argument.partition("::")[0]) for argument in session.config.args]
+    files = [file for path in given for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
+    begin = len(files) * number // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for file in files[begin:] + files[:begin]:
+        sys.path.insert(0, folder := str(file.resolve().parent))
+        with suppress(Exception, pytest.skip.Exception):  # told when it is collected
+            import_module(file.stem)
+        sys.path.remove(folder)
 
 
 def pytest_collectreport(report):
