@@ -51,8 +51,7 @@ from hatch_cuda_kernels.cpp import (
 )
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE
 from hatch_cuda_kernels.cpp.stream import INCLUSION, brace_macros
-from hatch_cuda_kernels.execution_space.device_pass import _is_toolkits as is_toolkits
-from hatch_cuda_kernels.libraries import macros_of_nvrtc, may_be_defined, nvcc_macros, shared_macros
+from hatch_cuda_kernels.libraries import macros_of_nvcc, macros_of_nvrtc, nvcc_macros, shared_macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -403,7 +402,7 @@ def _alone_by_gcc(text: str) -> Result:
 def _alone_by_nvcc(text: str) -> Result:
     def macros() -> MacroTable:
         known = {**nvcc_macros(), **shared_macros("c++17"), "__CUDACC_RTC__": (None,)}
-        return MacroTable(known, lambda name: may_be_defined(name) or is_toolkits(name))
+        return MacroTable(known, macros_of_nvcc("c++17", (), (), ())._is_foreign)
 
     return _alone(text, ["-undef", "-imacros", str(_state_of_nvcc())], macros, with_tokens=False)
 
