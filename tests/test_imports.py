@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import typing
 from importlib import import_module
 from pathlib import Path
 
@@ -74,6 +75,8 @@ def test_waiting_for_the_driver_loads_nothing_in_vain(example_store):
     assert "cuda.bindings.driver" in seen
     folders = tuple(f"hatch_cuda_kernels.{name}" for name in ("cache", "compiler", "includes", "threads"))
     assert not [name for name in seen if name.startswith(folders) or name in {"platformdirs", "importlib.metadata"}]
+    ours = [import_module(name) for name in seen if name.startswith("hatch_cuda_kernels")]
+    assert not [module.__name__ for module in ours if getattr(module, "NamedTuple", None) is typing.NamedTuple]
 
 
 def test_the_hit_path_loads_no_nvrtc(example_store):
