@@ -339,6 +339,10 @@ class Store:
             work_ahead(request)
             if request.listed:
                 prepare_launches(request.kernel.params, request.kernel.types)
+        with suppress(Exception):  # the bindings raise several types
+            from cuda.bindings import driver
+
+            driver.cuDriverGetVersion()  # the first call finds all functions; last, in case it waits for the context
         return requests
 
 
@@ -424,15 +428,12 @@ def _prepare(reader: StoreReader, kernel: str, module: str | None) -> None:
     if not is_starting():
         return
     from contextlib import suppress
-    from importlib import import_module
 
     from hatch_cuda_kernels.errors import StoreError
     from hatch_cuda_kernels.names import normalize_name
 
     for name in _NEEDED:
         _import(name)
-    with suppress(Exception):  # the bindings raise several types
-        import_module("cuda.bindings.driver").cuDriverGetVersion()  # the first call finds all functions
     with suppress(StoreError, OSError, ValueError, ImportError):
         reader.look_ahead(normalize_name(kernel), module)
         is_listed = module not in reader.unlisted and reader.find(normalize_name(kernel), module)
