@@ -133,10 +133,20 @@ def tree_of(module):
     return ast.parse(MODULES[module].read_text())
 
 
+def statements(node, *, at_run_time=False):
+    """Yield the statements in a statement or a module, without those for type checkers if only run time counts."""
+    for inner in (
+        one for field in ("body", "handlers", "cases", "orelse", "finalbody") for one in getattr(node, field, ())
+    ):
+        if not (at_run_time and isinstance(inner, ast.If) and getattr(inner.test, "id", "") == "TYPE_CHECKING"):
+            yield inner
+            yield from statements(inner, at_run_time=at_run_time)
+
+
 def imported(module):
     """Return the modules of the package that a module imports, wherever in it."""
     names = set()
-    for node in ast.walk(tree_of(module)):
+    for node in statements(tree_of(module)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -227,7 +237,7 @@ def test_folders_are_imported_through_their_doors():
     beside = [
         f"{module} imports {node.module}"
         for module, path in MODULES.items()
-        for node in ast.walk(tree_of(module))
+        for node in statements(tree_of(module))
         if isinstance(node, ast.ImportFrom)
         if (folder := private_folder(module_named(node.module))) is not None
         if not path.is_relative_to(ROOT / folder)
@@ -247,14 +257,6 @@ def offered(folder):
     return lazy, own | {node.name for node in nodes if not isinstance(node, ast.ImportFrom)}
 
 
-def at_run_time(tree):
-    """Yield the nodes of a module that are not for type checkers."""
-    for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"):
-            yield node
-            yield from at_run_time(node)
-
-
 @cache
 def top_names(module):
     """Return the names that a module itself defines, those for type checkers too."""
@@ -270,7 +272,7 @@ def test_doors_have_what_others_import():
     lacking = [f"{door}.{module}.{name}" for door, (lazy, _) in doors.items() for name, module in lazy.items()
                if name not in top_names(f"{door}.{module}".partition(".")[2])]  # fmt: skip
     for module in MODULES:
-        for node in at_run_time(tree_of(module)):
+        for node in statements(tree_of(module), at_run_time=True):
             if isinstance(node, ast.ImportFrom) and node.module in doors:
                 known = {*doors[node.module][0], *doors[node.module][1]}
                 names = (f"{node.module}.{alias.name}" for alias in node.names if alias.name not in known)
