@@ -401,7 +401,7 @@ def _alone_by_gcc(text: str) -> Result:
 
 def _alone_by_nvcc(text: str) -> Result:
     def macros() -> MacroTable:
-        known = {**nvcc_macros(), **shared_macros("c++17"), "__CUDACC_RTC__": (None,)}
+        known = {**nvcc_macros("c++17"), **shared_macros("c++17"), "__CUDACC_RTC__": (None,)}
         return MacroTable(known, macros_of_nvcc("c++17", (), (), ())._is_foreign)
 
     return _alone(text, ["-undef", "-imacros", str(_state_of_nvcc())], macros, with_tokens=False)

@@ -33,6 +33,8 @@ class DevicePass:
     readings: list[Reading]
     parts: frozenset[str]
     """Files that stand inside declarations of others."""
+    nvcc: Mapping[str, cpp.State]
+    """The macros of nvcc that NVRTC does not have."""
     found: Cut
     renames: Mapping[str, Sequence[cpp.Edit]]
     """What gives headers their names in memory."""
@@ -118,7 +120,7 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, before: DevicePas
     macros = libraries.macros_of_nvcc(options.std, options.define, closure.standard, own)
     unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)
     readings, parts = cpp.parse(unit, is_projects)
-    return DevicePass(files, unit, readings, parts, Cut(), origin.edits)
+    return DevicePass(files, unit, readings, parts, libraries.nvcc_macros(options.std), Cut(), origin.edits)
 
 
 def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collection[str]) -> Cut:
@@ -126,7 +128,7 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     lambda_marks = macros.standing_for(_LAMBDA_MARKS)
     levels = {**levels, **dict(_stated(readings, host_only))}
     found = Cutter(readings, passed.parts, levels, lambda_marks).cut()
-    _change_conditions(unit, found)
+    _change_conditions(unit, passed.nvcc, found)
     _swallow_includes(found)
     for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
         directive = passed.files[macro.file].directive_at(macro.offset)
@@ -147,24 +149,24 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
                 yield place_of(one), "whole"
 
 
-def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
+def _change_conditions(unit: TranslationUnit, nvcc: Mapping[str, cpp.State], found: Cut) -> None:
     """Let conditions hold for NVRTC as they do for nvcc, where they do not."""
     ours = [one for one in unit.conditions if one.file.name.startswith(VIRTUAL_ROOT)]
     if not ours:
         return
     known = [*unit.macros.definitions]
-    words = {*libraries.nvcc_macros(), *_PROBES, *(one.name for one in known if one.makes_names)}
+    words = {*nvcc, *_PROBES, *(one.name for one in known if one.makes_names)}
     telling = cpp.leading_to(words, known)
     times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)
     for condition in ours:
         if not telling.isdisjoint(condition.directive.texts):
             times[condition.file.name, condition.directive].append(condition)
     for (name, directive), conditions in times.items():
-        if not any(map(_differs, conditions)):
+        if not any(_differs(one, nvcc) for one in conditions):
             continue
         values = {one.holds for one in conditions}
         if None in values or len(values) > 1:
-            texts = {*map(_with_values, conditions)}
+            texts = {_with_values(one, nvcc) for one in conditions}
         else:
             texts = {str(int(holds)) for holds in values if holds is not None}
         if len(texts) > 1:
@@ -174,9 +176,9 @@ def _change_conditions(unit: TranslationUnit, found: Cut) -> None:
         found.edits[name].append(cpp.Edit(directive.start, directive.end, text, "condition", directive.operand.strip()))
 
 
-def _differs(condition: Condition) -> bool:
+def _differs(condition: Condition, nvcc: Mapping[str, cpp.State]) -> bool:
     """Return whether a condition may hold for one of nvcc and NVRTC only."""
-    nvcc, macros = libraries.nvcc_macros(), condition.macros
+    macros = condition.macros
 
     def look_up(name: str) -> tuple[Macro | None, ...]:
         known = macros.at(name, condition.time)
@@ -185,7 +187,7 @@ def _differs(condition: Condition) -> bool:
     if condition.holds is not None:
         return cpp.evaluate(condition.directive, look_up) != condition.holds
     tokens, is_answered = _with_probes(condition.directive)
-    return is_answered or any(_is_nvccs(token.text, macros, condition.time) for token in tokens)
+    return is_answered or any(_is_nvccs(token.text, macros, condition.time, nvcc) for token in tokens)
 
 
 def _with_probes(directive: Directive) -> tuple[list[cpp.MacroToken], bool]:
@@ -205,19 +207,18 @@ def _with_probes(directive: Directive) -> tuple[list[cpp.MacroToken], bool]:
     return found, is_answered
 
 
-def _is_nvccs(name: str, macros: cpp.MacroTable, time: int) -> bool:
+def _is_nvccs(name: str, macros: cpp.MacroTable, time: int, nvcc: Mapping[str, cpp.State]) -> bool:
     """Return whether a name leads to a macro that nvcc alone defines."""
-    nvcc = libraries.nvcc_macros()
     return any(known == nvcc.get(one) for one, known in macros.reached([name], time).items())
 
 
-def _with_values(condition: Condition) -> str:
+def _with_values(condition: Condition, nvcc: Mapping[str, cpp.State]) -> str:
     """Return what a condition says, with the values that nvcc's own macros have in it. Raises TextError."""
     file, directive, _, macros, time = condition
 
     def look_up(name: str) -> Macro | None:
         known = macros.at(name, time)
-        return known[0] if len(known) == 1 and _is_nvccs(name, macros, time) else None
+        return known[0] if len(known) == 1 and _is_nvccs(name, macros, time, nvcc) else None
 
     taken, _ = _with_probes(directive)
     if directive.word.endswith("def"):
@@ -232,7 +233,7 @@ def _with_values(condition: Condition) -> str:
             del texts[: len(operand)]
             name = operand[len(operand) // 2] if operand else ""
             found += ["1"] if look_up(name) else [text, *operand]
-        elif _is_nvccs(text, macros, time):
+        elif _is_nvccs(text, macros, time, nvcc):
             raise cpp.TextError("this condition depends on the compiler in several ways", file, directive.start)
         else:
             found.append(text)

@@ -1,7 +1,8 @@
 """The macros that nvcc and NVRTC define before the first line of a source.
 
-``nvcc_macros.txt`` has what ``nvcc -E -Xcompiler -dM`` prints for an empty source on Linux x86-64 with gcc 12, without
-what NVRTC defines alike. The value of a macro that both define may depend on the architecture or the release.
+``nvcc_macros.txt`` has what ``nvcc -E -Xcompiler -dM`` prints for an empty source of C++17 on Linux x86-64 with gcc 12,
+without what NVRTC defines alike; then what is otherwise in another C++, ``-`` before what is not there. The value of a
+macro that both define may depend on the architecture or the release.
 """
 
 from __future__ import annotations
@@ -19,14 +20,20 @@ _THERE: Final = Macro("", None, False, ())
 
 
 @cache
-def nvcc_macros() -> Mapping[str, State]:
-    """Return the macros that nvcc defines and NVRTC does not."""
+def nvcc_macros(std: str) -> Mapping[str, State]:
+    """Return the macros that nvcc defines and NVRTC does not, for a version of C++ such as ``c++17``."""
     text = Path(__file__).with_name("nvcc_macros.txt").read_text(encoding="utf-8")
     found: dict[str, State] = {}
+    section = std
     for line in text.splitlines():
         name, _, value = line.partition(" ")
-        plain = name.removesuffix("()")
-        found[plain] = (parse_define(name, value) if plain == name else unknown_macro(plain, ()),)
+        plain = name.strip("-()")
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section == std and name.startswith("-"):
+            del found[plain]
+        elif section == std:
+            found[plain] = (parse_define(name, value) if plain == name else unknown_macro(plain, ()),)
     return found | header_probes(words_in("host", "system", "headers"))
 
 
@@ -56,7 +63,7 @@ def macros_of_nvcc(
     """
     known = words_in("compilers", "nvrtc", "only").union(own)
     return MacroTable(
-        {**nvcc_macros(), **shared_macros(std), **header_probes(headers), **parse_defines(define)},
+        {**nvcc_macros(std), **shared_macros(std), **header_probes(headers), **parse_defines(define)},
         lambda name: (
             may_be_defined(name) or (is_toolkit_macro(name) and name not in known and not name.startswith("__GNUC"))
         ),
@@ -75,7 +82,7 @@ def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> Macro
 @cache
 def _nvrtc_macros(std: str) -> Mapping[str, State]:
     shared = table("cuda")["macros"]["nvrtc"]
-    absent: dict[str, State] = dict.fromkeys(nvcc_macros().keys() - telling_words() - {*shared}, (None,))
+    absent: dict[str, State] = dict.fromkeys(nvcc_macros(std).keys() - telling_words() - {*shared}, (None,))
     defined = {name: (unknown_macro(name),) for name in shared}
     return {**absent, **defined, **shared_macros(std)}
 

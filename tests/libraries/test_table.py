@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from hatch_cuda_kernels import libraries
+from hatch_cuda_kernels import compile_to_ptx, libraries
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.cpp.lexer import SourceFile
 from hatch_cuda_kernels.cpp.reading import read_alone
@@ -100,3 +101,37 @@ def test_a_system_header_is_spelled_so():
     """Many a project has its own of that name."""
     assert libraries.is_host_header("wait.h", is_system=True)
     assert not libraries.is_host_header("wait.h", is_system=False)
+
+
+def conditions_hold(conditions, std):
+    """Compile a source that has an error where one of these conditions does not hold, as nvcc does."""
+    lines = [f"#if !({condition})\n#error {condition}\n#endif" for condition in conditions]
+    source = "\n".join([*lines, "__global__ void k() {}\n"])
+    return compile_to_ptx(source, arch="compute_90", options={"std": std}, use_cache=False)
+
+
+@pytest.mark.parametrize(
+    ("std", "conditions"),
+    [
+        ("c++14", ("__cpp_static_assert == 200410", "!defined(_PSTL_VERSION)", "defined __cpp_hex_float")),
+        ("c++17", ("__cpp_unicode_characters == 201411", "defined _PSTL_VERSION", "!defined __CHAR8_TYPE__")),
+        ("c++20", ("__cpp_constexpr == 202002", "defined(__CHAR8_TYPE__)", "__cpp_lib_ranges == 202110")),
+    ],
+)
+def test_conditions_on_macros_of_each_standard_have_nvccs_answer(std, conditions):
+    """Some macros of gcc and libstdc++ are only in a newer C++, or have another value there."""
+    conditions_hold(conditions, std)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
+@pytest.mark.parametrize("std", ["c++14", "c++17", "c++20"])
+def test_each_macro_that_nvcc_defines_is_known(std):
+    """Whether it is there, and its value where that is an integer."""
+    command = ["nvcc", "-E", "-Xcompiler", "-dM", f"-std={std}", "-arch=compute_90", "-x", "cu", "/dev/null"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^#define (\w+)(\([^)]*\))?(?: (.*))?$", printed, re.MULTILINE)
+    integers = {name: value for name, call, value in found if not call and re.fullmatch(r"\d\w*", value)}
+    integers = {name: value for name, value in integers.items() if not re.search(r"[fFdD](16|32|64|128)?x?$", value)}
+    conditions_hold([*(f"defined {name}" for name, _, _ in found)], std)
+    conditions_hold([*(f"{name} == {value}" for name, value in integers.items() if value.isalnum())], std)
