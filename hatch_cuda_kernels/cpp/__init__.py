@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "conditions": "evaluate",
+        "conditions": "PROBES evaluate",
         "declarations": "Declaration Declarator",
         "edits": "Edit Edited Editor outermost",
         "heads": "CLASS_KEYS",

@@ -33,12 +33,12 @@ _CHARACTER: Final = re.compile(r"'([^'\\\n])'")
 _WORDS: Final = {
     "and": "&&", "or": "||", "not": "!", "bitand": "&", "bitor": "|", "xor": "^", "compl": "~", "not_eq": "!=",
 }  # fmt: skip
-_PROBES: Final = frozenset(
-    {"__has_include", "__has_include_next", "__has_attribute", "__has_cpp_attribute", "__has_builtin", "__has_feature"}
+#: What asks for something else than a macro.
+PROBES: Final = frozenset(
+    f"__has_{kind}" for kind in ("attribute", "builtin", "c_attribute", "cpp_attribute", "include", "include_next")
 )
-_INCLUDABLE: Final = "__has_include"
 #: What keeps its operand as it is spelled.
-_KEPT: Final = _PROBES | {"defined"}
+_KEPT: Final = PROBES | {"defined"}
 _PRECEDENCE: Final = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
     ("*", "/", "%"),
@@ -64,8 +64,8 @@ class _SyntaxError(Exception):
 def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
     """Return whether an ``#if`` or ``#elif`` of any kind holds; None where that is unknown.
 
-    A condition that no preprocessor takes is unknown, too: where it counts, the compiler says so. A look-up of
-    ``__has_include(<name>)``, spelled so, tells whether a header is known to be there.
+    A condition that no preprocessor takes is unknown, too: where it counts, the compiler says so. A look-up of a
+    probe such as ``__has_include(<name>)``, spelled so, gives the answer as a macro; none stands for 0.
     """
     tokens, names = _tokens(directive.operand)
     if directive.word in {"elifdef", "elifndef"}:  # before C++23, compilers may skip it
@@ -83,7 +83,7 @@ def evaluate(directive: Directive, look_up: LookUp) -> bool | None:
                 if one is not None:
                     waiting += one.words
                     makes_names |= one.makes_names
-    if makes_names or _INCLUDABLE in reached:  # of names that nothing is known of yet
+    if makes_names or not PROBES.isdisjoint(reached):  # of names that nothing is known of yet
         return _value(tokens, reached, look_up)
     return _known_value(directive.operand, (*reached.items(),))
 
@@ -219,7 +219,7 @@ class _ConditionParser:
                 self._take(")")
             is_defined = _is_defined(name, self._look_up)
             return _UNKNOWN if is_defined is None else _Value(int(is_defined))
-        if token in _PROBES:
+        if token in PROBES:
             return self._probe(token)
         if is_identifier(token):
             return self._word(token)
@@ -237,14 +237,18 @@ class _ConditionParser:
         return _UNKNOWN
 
     def _probe(self, asked: str) -> _Value:
-        """Return the answer to a probe, whose operand is next: 1 where that is known, as if a macro were called so."""
+        """Return the answer to a probe, whose operand is next, as if a macro were called so."""
         depth, spelled = 0, asked
-        while True:
+        while depth or spelled == asked:
             text = self._next()
             spelled += text
             depth += (text == "(") - (text == ")")
-            if not depth:
-                return _Value(1) if asked == _INCLUDABLE and any(self._look_up(spelled)) else _UNKNOWN
+        found = self._look_up(spelled) if asked in PROBES else ()
+        if len(found) != 1:
+            return _UNKNOWN
+        if found[0] is None:
+            return _Value(0)
+        return _ConditionParser([token.text for token in found[0].body], self._look_up).value()
 
 
 _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
 
-_PROBES: Final = frozenset({"__has_include", "__has_include_next"})
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
 
 
@@ -130,10 +129,13 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     found = Cutter(readings, passed.parts, levels, lambda_marks).cut()
     _change_conditions(unit, passed.nvcc, found)
     _swallow_includes(found)
-    for macro in (one for one in found.host_macros if one.file.startswith(VIRTUAL_ROOT)):
-        directive = passed.files[macro.file].directive_at(macro.offset)
-        edit = cpp.Edit(directive.start, directive.end, f"#define {macro.name}", "mark", macro.name)
-        found.edits[macro.file].append(edit)
+    # NVRTC takes no definition of what it has itself; all conditions on it are decided.
+    refused = (macro for macro in macros.definitions if macro.name in _nvrtcs())
+    changed = [(macro, f"#define {macro.name}", "mark") for macro in found.host_macros]
+    for macro, text, reason in (*changed, *((macro, "", "removed") for macro in refused)):
+        if macro.file.startswith(VIRTUAL_ROOT):
+            directive = passed.files[macro.file].directive_at(macro.offset)
+            found.edits[macro.file].append(cpp.Edit(directive.start, directive.end, text, reason, macro.name))
     _take_includes(unit, found, host_only)
     _spell_macros(passed.files, macros, found, lambda_marks)
     return found
@@ -155,7 +157,7 @@ def _change_conditions(unit: TranslationUnit, nvcc: Mapping[str, cpp.State], fou
     if not ours:
         return
     known = [*unit.macros.definitions]
-    words = {*nvcc, *_PROBES, *(one.name for one in known if one.makes_names)}
+    words = {*nvcc, *cpp.PROBES, *_nvrtcs(), *(one.name for one in known if one.makes_names)}
     telling = cpp.leading_to(words, known)
     times: dict[tuple[str, Directive], list[Condition]] = defaultdict(list)
     for condition in ours:
@@ -182,29 +184,40 @@ def _differs(condition: Condition, nvcc: Mapping[str, cpp.State]) -> bool:
 
     def look_up(name: str) -> tuple[Macro | None, ...]:
         known = macros.at(name, condition.time)
-        return (None,) if known == nvcc.get(name) else known
+        if libraries.answers_probe(name) or name in _nvrtcs():
+            return ()
+        if known == nvcc.get(name):
+            return () if "(" in name else (None,)
+        return known
 
     if condition.holds is not None:
         return cpp.evaluate(condition.directive, look_up) != condition.holds
-    tokens, is_answered = _with_probes(condition.directive)
+    tokens, is_answered = _with_probes(condition.directive, nvcc)
     return is_answered or any(_is_nvccs(token.text, macros, condition.time, nvcc) for token in tokens)
 
 
-def _with_probes(directive: Directive) -> tuple[list[cpp.MacroToken], bool]:
-    """Return the tokens of a condition, each ``__has_include`` as one, and whether nvcc's host answers one of them."""
+def _with_probes(directive: Directive, nvcc: Mapping[str, cpp.State]) -> tuple[list[cpp.MacroToken], bool]:
+    """Return the tokens of a condition, each probe as one, and whether nvcc's host answers one of them."""
     tokens = directive.tokens()
     found: list[cpp.MacroToken] = []
     is_answered, at = False, 0
     while at < len(tokens):
         token = tokens[at]
-        is_probe = token.text in _PROBES and at + 1 < len(tokens)
+        is_probe = token.text in cpp.PROBES and at + 1 < len(tokens)
         end = next((end for end in range(at, len(tokens)) if tokens[end].text == ")"), at) if is_probe else at
-        spelled = "".join(one.text for one in tokens[at + 1 : end + 1])
-        is_known = spelled.startswith("(<") and spelled[2:-2] in libraries.words_in("host", "system", "headers")
-        found.append(cpp.MacroToken("1" if is_known else token.text + spelled, token.is_spaced))
+        spelled = "".join(one.text for one in tokens[at : end + 1])
+        is_known = is_probe and (spelled in nvcc or libraries.answers_probe(spelled))
+        [answer] = nvcc.get(spelled, (None,)) if is_known else (None,)
+        text = ("".join(cpp.texts_of(answer.body)) if answer else "0") if is_known else spelled
+        found.append(cpp.MacroToken(text, token.is_spaced))
         is_answered |= is_known
         at = end + 1
     return found, is_answered
+
+
+def _nvrtcs() -> frozenset[str]:
+    """Return the macros that NVRTC alone has."""
+    return libraries.words_in("compilers", "nvrtc", "only")
 
 
 def _is_nvccs(name: str, macros: cpp.MacroTable, time: int, nvcc: Mapping[str, cpp.State]) -> bool:
@@ -220,7 +233,7 @@ def _with_values(condition: Condition, nvcc: Mapping[str, cpp.State]) -> str:
         known = macros.at(name, time)
         return known[0] if len(known) == 1 and _is_nvccs(name, macros, time, nvcc) else None
 
-    taken, _ = _with_probes(directive)
+    taken, _ = _with_probes(directive, nvcc)
     if directive.word.endswith("def"):
         words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
         taken = [*map(cpp.MacroToken, words), *taken[:1]]

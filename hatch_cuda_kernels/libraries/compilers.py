@@ -12,11 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hatch_cuda_kernels.cpp import Macro, MacroTable, State, parse_define, parse_defines, unknown_macro
+from hatch_cuda_kernels.cpp import MacroTable, State, parse_define, parse_defines, unknown_macro
 from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words, words_in
 
 #: Answers a probe whose header is there.
-_THERE: Final = Macro("", None, False, ())
+_THERE: Final = parse_define("__has_include", "1")
+#: Of whatever these ask, gcc's answer is known.
+_PROBES: Final = ("__has_attribute(", "__has_builtin(", "__has_c_attribute(", "__has_cpp_attribute(")
 
 
 @cache
@@ -34,12 +36,34 @@ def nvcc_macros(std: str) -> Mapping[str, State]:
             del found[plain]
         elif section == std:
             found[plain] = (parse_define(name, value) if plain == name else unknown_macro(plain, ()),)
-    return found | header_probes(words_in("host", "system", "headers"))
+    return found | _probes()
+
+
+@cache
+def _probes() -> dict[str, State]:
+    """Return what gcc answers where a condition asks for a header, an attribute or a function of the compiler."""
+    gcc = table("compilers")["gcc"]
+    builtins = (*gcc["builtins"], *(f"__builtin_{name}" for name in gcc["prefixed_builtins"]))
+    answers = dict.fromkeys((f"__has_builtin({name})" for name in builtins), "1")
+    for name in gcc["attributes"]:
+        for each in (name, f"__{name}__"):
+            answers |= {f"__has_attribute({each})": "1", f"__has_cpp_attribute({each})": "1"}
+            answers |= {f"__has_c_attribute(gnu::{each})": "1", f"__has_cpp_attribute(gnu::{each})": "1"}
+    for name, number in (one.split("=") for one in gcc["numbered_attributes"]):
+        answers |= dict.fromkeys((f"__has_{kind}attribute({name})" for kind in ("", "c_", "cpp_")), number)
+    found: dict[str, State] = {asked: (parse_define(asked.partition("(")[0], n),) for asked, n in answers.items()}
+    lacking = dict.fromkeys((f"__has_include(<{name}>)" for name in gcc["lacking_headers"]), (None,))
+    return found | header_probes((*words_in("host", "system", "headers"), *gcc["headers"])) | lacking
 
 
 def header_probes(headers: Iterable[str]) -> dict[str, State]:
     """Return what answers conditions that ask whether headers are there, for those that are."""
     return dict.fromkeys((f"__has_include(<{name}>)" for name in headers), (_THERE,))
+
+
+def answers_probe(asked: str) -> bool:
+    """Return whether gcc's answer to ``__has_builtin(name)`` and the like is known: 0 for what no table has."""
+    return asked.startswith(_PROBES) and not asked.startswith("__has_builtin(__builtin_ia32_")
 
 
 @cache
@@ -62,17 +86,19 @@ def macros_of_nvcc(
     Nothing is known of those that a header of the toolkit may bring, but for a project's ``own``.
     """
     known = words_in("compilers", "nvrtc", "only").union(own)
-    return MacroTable(
-        {**nvcc_macros(std), **shared_macros(std), **header_probes(headers), **parse_defines(define)},
-        lambda name: (
-            may_be_defined(name) or (is_toolkit_macro(name) and name not in known and not name.startswith("__GNUC"))
-        ),
-    )
+
+    def is_foreign(name: str) -> bool:
+        if name in known or answers_probe(name):
+            return False
+        return may_be_defined(name) or (is_toolkit_macro(name) and not name.startswith("__GNUC"))
+
+    probes = {asked: there for asked, there in header_probes(headers).items() if asked not in _probes()}
+    return MacroTable({**nvcc_macros(std), **shared_macros(std), **probes, **parse_defines(define)}, is_foreign)
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
     """Return the macros that NVRTC has before a source; nothing is known of those that a header may bring."""
-    words = telling_words()
+    words = telling_words() | words_in("compilers", "nvrtc", "only")
     return MacroTable(
         {**_nvrtc_macros(std), **parse_defines(define)},
         lambda name: name in words or may_be_defined(name) or is_toolkit_macro(name),
@@ -82,7 +108,7 @@ def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> Macro
 @cache
 def _nvrtc_macros(std: str) -> Mapping[str, State]:
     shared = table("cuda")["macros"]["nvrtc"]
-    absent: dict[str, State] = dict.fromkeys(nvcc_macros(std).keys() - telling_words() - {*shared}, (None,))
+    absent: dict[str, State] = dict.fromkeys(nvcc_macros(std).keys() - _probes().keys() - telling_words(), (None,))
     defined = {name: (unknown_macro(name),) for name in shared}
     return {**absent, **defined, **shared_macros(std)}
 

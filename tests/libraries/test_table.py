@@ -115,11 +115,20 @@ def conditions_hold(conditions, std):
     [
         ("c++14", ("__cpp_static_assert == 200410", "!defined(_PSTL_VERSION)", "defined __cpp_hex_float")),
         ("c++17", ("__cpp_unicode_characters == 201411", "defined _PSTL_VERSION", "!defined __CHAR8_TYPE__")),
+        ("c++17", ("!defined __EDG__", "!defined __has_feature", "!defined(__RTTI)", "defined __has_c_attribute")),
+        ("c++17", ("__has_builtin(__builtin_memcpy)", "!__has_builtin(__builtin_assume)", "!__has_builtin(f)")),
+        ("c++14", ("__has_cpp_attribute(nodiscard) == 201907", "__has_cpp_attribute(gnu::__packed__)")),
+        (
+            "c++17",
+            ("__has_attribute(__aligned__)", "!__has_attribute(device)", "!__has_cpp_attribute(clang::noinline)"),
+        ),
+        ("c++17", ("__has_include(<immintrin.h>)", "!__has_include(<mdspan>)", "__has_include(<optional>)")),
+        ("c++17", ("__CUDA_ARCH__ < 900 || !__has_builtin(__builtin_assume) && __has_include(<stdatomic.h>)",)),
         ("c++20", ("__cpp_constexpr == 202002", "defined(__CHAR8_TYPE__)", "__cpp_lib_ranges == 202110")),
     ],
 )
-def test_conditions_on_macros_of_each_standard_have_nvccs_answer(std, conditions):
-    """Some macros of gcc and libstdc++ are only in a newer C++, or have another value there."""
+def test_conditions_have_nvccs_answer(std, conditions):
+    """Under nvcc, gcc reads directives: its macros, by version of C++, its builtins, attributes and headers count."""
     conditions_hold(conditions, std)
 
 
@@ -135,3 +144,35 @@ def test_each_macro_that_nvcc_defines_is_known(std):
     integers = {name: value for name, value in integers.items() if not re.search(r"[fFdD](16|32|64|128)?x?$", value)}
     conditions_hold([*(f"defined {name}" for name, _, _ in found)], std)
     conditions_hold([*(f"{name} == {value}" for name, value in integers.items() if value.isalnum())], std)
+
+
+def test_a_project_that_makes_up_for_clangs_probes_has_its_own(tmp_path):
+    """NVRTC has ``__has_feature``, and gcc has not."""
+    source = """
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if __has_feature(cxx_rtti) || __has_feature(cxx_constexpr)
+#error a feature
+#endif
+__global__ void k() {}
+"""
+    assert compile_to_ptx(source, arch="sm_90", use_cache=False).image
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="it needs a host compiler")
+def test_gcc_answers_as_the_table_says():
+    """Each attribute, function and header of the table is there; others are not."""
+    gcc = table("compilers")["gcc"]
+    builtins = [*gcc["builtins"], *(f"__builtin_{name}" for name in gcc["prefixed_builtins"])]
+    asked = [f"__has_builtin({name})" for name in builtins]
+    asked += [f"__has_{kind}attribute({name})" for name in gcc["attributes"] for kind in ("", "cpp_")]
+    asked += [f"__has_cpp_attribute(gnu::{name})" for name in gcc["attributes"]]
+    asked += [f"__has_c_attribute(gnu::{name})" for name in gcc["attributes"]]
+    asked += ["__has_cpp_attribute({}) == {}".format(*one.split("=")) for one in gcc["numbered_attributes"]]
+    asked += [f"__has_include(<{name}>)" for name in gcc["headers"]]
+    asked += [f"!__has_include(<{name}>)" for name in gcc["lacking_headers"]]
+    text = "".join(f"#if !({one})\nwrong {one}\n#endif\n" for one in asked)
+    command = ["g++", "-x", "c++", "-std=c++17", "-E", "-P", "-"]
+    found = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    assert found.strip() == ""
