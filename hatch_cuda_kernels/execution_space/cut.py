@@ -77,7 +77,7 @@ class Cut:
     """Whether something without a mark stays, which NVRTC takes under ``-default-device`` only."""
 
 
-class _ReadingNotes:
+class ReadingNotes:
     """What the declarations of a reading say of themselves, whatever else is read with it."""
 
     def __init__(self, reading: Reading) -> None:
@@ -146,7 +146,7 @@ class Cutter:
     """The words that may mark a lambda."""
 
     def __post_init__(self) -> None:
-        self._notes = [reading.remembered(_ReadingNotes) for reading in self._readings]
+        self._notes = [reading.remembered(ReadingNotes) for reading in self._readings]
         self._virtual = VirtualFunctions.together(notes.virtual for notes in self._notes)
         self._marked: set[int] = set().union(*(one.marked for one in self._notes))
         self._for_device: set[Name] = set().union(*(one.for_device for one in self._notes))

@@ -97,13 +97,13 @@ class Declared(NamedTuple):
 
     def parameters(self, name: str, count: int) -> tuple[DeclaredParameter, ...]:
         """Return what all declarations of a kernel with so many parameters agree on; nothing where there is none."""
-        fitting = [found for found in self._parameter_lists(name) if len(found) == count]
-        return tuple(map(_agreed, zip(*fitting, strict=True)))
+        known = [one.parameters for one in self.kernels if one.base == name.rpartition("::")[2]]
+        return tuple(map(_agreed, zip(*(one for one in known if len(one) == count), strict=True)))
 
     def parameter_names(self, kernel: str) -> tuple[str, ...] | None:
         """Return the names of a kernel's parameters if its declarations agree; None without one, or with overloads."""
         name = base_name(kernel)
-        counts = {len(found) for found in self._parameter_lists(name)}
+        counts = {len(one.parameters) for one in self.kernels if one.base == name.rpartition("::")[2]}
         return tuple(found.name for found in self.parameters(name, *counts)) if len(counts) == 1 else None
 
     def defines_tables(self, known: Iterable[str] = ()) -> bool:
@@ -123,10 +123,6 @@ class Declared(NamedTuple):
         rests = {one: iter(one.split("::")) for one in every if one.endswith(f"::{name.rpartition('::')[2]}")}
         alike = [one for one, rest in rests.items() if all(part in rest for part in name.split("::"))]
         return alike[0] if len(alike) == 1 and alike[0] in managed else ""
-
-    def _parameter_lists(self, name: str) -> Iterator[tuple[DeclaredParameter, ...]]:
-        base = name.rpartition("::")[2]
-        return (kernel.parameters for kernel in self.kernels if kernel.base == base)
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data that ``from_json`` reads."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.execution_space.cut import Level, Place, place_of, stand_in
+from hatch_cuda_kernels.execution_space.cut import Level, Place, ReadingNotes, place_of, stand_in
 from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_marked
 
 if TYPE_CHECKING:
@@ -35,14 +35,13 @@ class _Oracle:
     def __init__(self, source: DevicePass, levels: Mapping[Place, Level]) -> None:
         self._source: Final = source
         self._levels: Final = levels
-        self._virtual: Final = VirtualFunctions()
+        notes = (reading.remembered(ReadingNotes) for reading in source.readings)
+        self._virtual: Final = VirtualFunctions.together(one.virtual for one in notes)
         self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
         self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)
         """The declarations that begin at a place, of a header that is read twice."""
         for declaration in (one for reading in source.readings for one in reading):
-            if not self._is_marked(declaration):
-                self._virtual.note(declaration)
             for name in declaration.names:
                 self._by_name[name].append(declaration)
             if not declaration.tokens[0].nth:

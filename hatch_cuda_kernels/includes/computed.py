@@ -249,14 +249,3 @@ def _leads_out(name: str) -> bool:
 
 def _leads_up_or_on(text: str) -> bool:
     return "/" in text or ".." in text or "\\" in text
-
-
-def possible_spellings(declared: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
-    """Return what a computed include may call each declared file; the first file in search order wins a spelling."""
-    found: dict[str, str] = {}
-    for folder in folders:
-        prefix = f"{folder}/" if folder else ""
-        for path in declared:
-            if path.startswith(prefix):
-                found.setdefault(path.removeprefix(prefix), path)
-    return found

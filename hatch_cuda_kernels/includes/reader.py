@@ -18,7 +18,7 @@ from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, parse_defines
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import NO_OUTER_HEADERS, Closure, Origin, OuterHeaders, PlainNames
-from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros, possible_spellings
+from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros
 from hatch_cuda_kernels.includes.project import normalize, package_of, wandering
 from hatch_cuda_kernels.includes.texts import Project, Renamed
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -48,12 +48,12 @@ def read_closure(
     reader = _Reader(project or Project(root), define)
     start = reader.source(source)
     reader.search_in(include)
-    declared = list(dict.fromkeys(path for pattern in headers for path in reader.declared(pattern)))
+    names = reader.declared(headers, [posixpath.dirname(start), *reader.include, ""])
     forced = tuple(reader.forced(spelling) for spelling in pre_include)
     if not reader.problems:
         reader.follow()
-    names = possible_spellings(declared, [posixpath.dirname(start), *reader.include, ""])
-    plain = reader.plain_names(PlainNames(outer, reader.include_file, names), names)
+    plain = PlainNames(outer, lambda name: reader.project.included(name, reader.include), names)
+    reader.complete(plain, names)
     names = {name: path for name, path in names.items() if path in reader.wanted}
     if reader.problems:
         raise InputError("\n".join(dict.fromkeys(reader.problems)))
@@ -121,17 +121,27 @@ class _Reader:
             else:
                 self.include += (folder,)
 
-    def declared(self, pattern: str) -> list[str]:
-        """Return the files of a declared glob, maybe none. Without wildcards it is wanted, whoever may ask for it."""
-        found = normalize("", pattern)
-        files = list(self.project.files.glob(found)) if found else []
-        if not found:
-            self.problems.append(f"{pattern}: headers must be inside the project, given relative to it")
-        elif not files and not has_magic(found):
-            self.problems.append(f"{pattern}: no such header in {self.project.files.root}")
-        elif not has_magic(found):
-            self._want(files)
-        return files
+    def declared(self, patterns: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
+        """Return what computed includes may call the files of declared globs; the first in search order wins a name.
+
+        Without wildcards, a file is wanted, whoever may ask for it.
+        """
+        declared: dict[str, None] = {}
+        for pattern in patterns:
+            found = normalize("", pattern)
+            files = list(self.project.files.glob(found)) if found else []
+            declared |= dict.fromkeys(files)
+            if not found:
+                self.problems.append(f"{pattern}: headers must be inside the project, given relative to it")
+            elif not files and not has_magic(found):
+                self.problems.append(f"{pattern}: no such header in {self.project.files.root}")
+            elif not has_magic(found):
+                self._want(files)
+        names: dict[str, str] = {}
+        for prefix in (f"{folder}/" if folder else "" for folder in folders):
+            for path in (one for one in declared if one.startswith(prefix)):
+                names.setdefault(path.removeprefix(prefix), path)
+        return names
 
     def forced(self, spelling: str) -> str:
         """Return the name NVRTC pre-includes. A project header is looked for from the root, then as ``<...>`` is."""
@@ -153,24 +163,19 @@ class _Reader:
                 self.problems += found.problems
                 self._want(found.wanted)
 
-    def include_file(self, name: str) -> str | None:
-        """Return the file in the include folders that a name stands for, to headers outside the project."""
-        return self.project.included(name, self.include)
-
-    def plain_names(self, plain: PlainNames, spellings: dict[str, str]) -> PlainNames:
-        """Return the names, complete: project files that headers outside, or macros, ask for lead to others in turn."""
+    def complete(self, plain: PlainNames, spellings: dict[str, str]) -> None:
+        """Read what headers outside the project, or macros, ask for of it: that leads to others in turn."""
         while (
             self._want(self._computed(spellings))
             or self._want(sorted(plain.answer(self.outside(spellings)) | {spellings[name] for name in plain.used}))
             or self._want(self._computed(spellings, at_last=True))
         ):
             self.follow()
-        return plain
 
     def _computed(self, spellings: dict[str, str], *, at_last: bool = False) -> list[str]:
         """Return the files that computed includes may name, at last all declared ones if a name is unknown."""
         found = self._named_by_macros()
-        files = {name: self.include_file(name) for name in found.names - spellings.keys()}
+        files = {name: self.project.included(name, self.include) for name in found.names - spellings.keys()}
         spellings |= {name: path for name, path in files.items() if path is not None}
         every = at_last and not found.is_whole
         return sorted({path for name, path in spellings.items() if every or name in found.names})

@@ -67,32 +67,31 @@ class Guard(NamedTuple):
         return f"{self.path}:{self.line}: {self.kind} {self.name}: {self.reason}"
 
 
-def _guard_text(path: str, shown: SourceFile, edits: Sequence[Edit], additions: str) -> tuple[str, list[str]]:
-    """Return a file with its guards, with ``additions`` before its first include, and what no guard can make."""
-    page = _Page(path, shown)
-    regions = {first: (last, own) for first, last, own in page.regions(edits)}
-    place = page.first_include()
-    place = next((first for first, (last, _) in regions.items() if first <= place <= last), place)
-    pieces: list[str] = []
-    at = 0
-    while at < len(page.lines):
-        last, own = regions.get(at, (at, []))
-        pieces += [additions if at == place else "", page.show_twice(at, last, own) if own else page.lines[at]]
-        at = last + 1
-    made = "".join(pieces)
-    return (made.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in shown.text else made), page.notes
-
-
 class _Page:
     def __init__(self, path: str, shown: SourceFile) -> None:
         self.notes: Final[list[str]] = []
+        """What no guard can make."""
         self._path: Final = path
         self._file: Final = shown if shown.text.endswith("\n") else SourceFile(path, f"{shown.text}\n")
-        self.lines: Final = [f"{line}\n" for line in self._file.text.split("\n")[:-1]]
-        self._starts: Final = [0, *accumulate(map(len, self.lines))]
+        self._lines: Final = [f"{line}\n" for line in self._file.text.split("\n")[:-1]]
+        self._starts: Final = [0, *accumulate(map(len, self._lines))]
         self._tokens: Final = cpp.lex_with_places(self._file.joined)
 
-    def regions(self, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
+    def guarded(self, edits: Sequence[Edit], additions: str) -> str:
+        """Return the file with its guards, and with ``additions`` before its first include."""
+        regions = {first: (last, own) for first, last, own in self._regions(edits)}
+        place = self._first_include()
+        place = next((first for first, (last, _) in regions.items() if first <= place <= last), place)
+        pieces: list[str] = []
+        at = 0
+        while at < len(self._lines):
+            last, own = regions.get(at, (at, []))
+            pieces += [additions if at == place else "", self._show_twice(at, last, own) if own else self._lines[at]]
+            at = last + 1
+        made = "".join(pieces)
+        return made.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in self._file.text else made
+
+    def _regions(self, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
         """Return the lines that each guard is around, from the first to the last, with the edits inside."""
         found: list[tuple[int, int, list[Edit]]] = []
         for edit in edits:
@@ -111,7 +110,7 @@ class _Page:
 
     def _is_one(self, before: tuple[int, int, list[Edit]], first: int, edit: Edit) -> bool:
         """Return whether two things share a guard: nothing is left of either, and at most an empty line is between."""
-        between = self.lines[before[1] + 1 : first]
+        between = self._lines[before[1] + 1 : first]
         is_near = len(between) < 2 and not "".join(between).strip()
         return is_near and not any(one.text.strip() for one in (*before[2], edit))
 
@@ -125,7 +124,7 @@ class _Page:
         while True:
             while first and self._goes_on(first - 1):
                 first -= 1
-            while last + 1 < len(self.lines) and self._goes_on(last):
+            while last + 1 < len(self._lines) and self._goes_on(last):
                 last += 1
             inside = range(*(self._file.run_at(self._starts[line] - 1) for line in (first, last + 1)))
             is_whole = edit.reason == "condition"
@@ -139,7 +138,7 @@ class _Page:
 
     def _goes_on(self, line: int) -> bool:
         """Return whether a line ends in a backslash, a comment or a literal."""
-        if self.lines[line].rstrip("\r\n").endswith("\\"):
+        if self._lines[line].rstrip("\r\n").endswith("\\"):
             return True
         offset, begin = self._starts[line + 1], 0
         at = bisect_left(self._tokens, offset, key=lambda token: self._file.place(token.start)) - 1
@@ -159,7 +158,7 @@ class _Page:
                 found |= dict.fromkeys(chain, span)
         return found
 
-    def first_include(self) -> int:
+    def _first_include(self) -> int:
         """Return the first line with an include that no ``#if`` is around; 0 where there is none."""
         at, directives = 0, self._file.directives
         while at < len(directives):
@@ -168,7 +167,7 @@ class _Page:
             at = self._file.group(at)[-1] + 1
         return 0
 
-    def show_twice(self, first: int, last: int, edits: Sequence[Edit]) -> str:
+    def _show_twice(self, first: int, last: int, edits: Sequence[Edit]) -> str:
         """Return lines as NVRTC and as others are to see them."""
         pieces: list[str] = []
         done, end = self._starts[first], self._starts[last + 1]
@@ -260,8 +259,7 @@ class _Port:
             drafted = self._try(drafted)
         if self._trials.is_over:
             self._notes[_OUT_OF_TIME.format(self._trials.limit)] = None
-        places = (f"{one.file}:{one.line}" if one.line else one.file for one in remaining)
-        said = (": ".join(filter(None, (place, one.message))) for place, one in zip(places, remaining, strict=True))
+        said = (((f"{one.file}:{one.line}" if one.line else one.file), one.message) for one in remaining)
         return Ported(
             before={path: self._project.text(path).text for path in self._after},
             after=self._after,
@@ -271,7 +269,7 @@ class _Port:
             modules=tuple(drafted),
             manifest=manifest_text(drafted, self._options),
             notes=tuple(self._notes),
-            remaining=tuple(dict.fromkeys(said)),
+            remaining=tuple(dict.fromkeys(": ".join(filter(None, one)) for one in said)),
         )
 
     def _write_guards(self, one: ReadSource, passed: DevicePass) -> None:
@@ -287,8 +285,9 @@ class _Port:
                 self._guards[Guard(path, file.line(edit.start), edit.reason, edit.name, reason)] = None
             additions = _implied_includes(one, self._options) if name == starts else ""
             if self._patches and (edits or additions):
-                text, notes = _guard_text(path, file, edits, additions)
-                self._notes.update(dict.fromkeys(notes))
+                page = _Page(path, file)
+                text = page.guarded(edits, additions)
+                self._notes.update(dict.fromkeys(page.notes))
                 if text != self._project.text(path).text:
                     self._after[path] = text
         words = {word for reading in passed.readings for word in reading.stream.texts}
