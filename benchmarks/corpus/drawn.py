@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sources import kernel_sources, load_list
 
+from hatch_cuda_kernels.manifest import list_files
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
-from hatch_cuda_kernels.port import list_files
 from hatch_cuda_kernels.scaffold import include_folders
 
 if TYPE_CHECKING:

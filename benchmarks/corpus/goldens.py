@@ -36,7 +36,7 @@ from prepared import prepare
 from run import some
 from sources import Repository, kernel_sources, load_list
 
-from hatch_cuda_kernels.port import list_files
+from hatch_cuda_kernels.manifest import list_files
 from hatch_cuda_kernels.scaffold import include_folders
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from hatch_cuda_kernels.compiler.nvrtc import run_job
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError
-from hatch_cuda_kernels.manifest import parse_manifest
+from hatch_cuda_kernels.manifest import list_files, parse_manifest
 from hatch_cuda_kernels.options import CppStd, NvrtcOptions
 from hatch_cuda_kernels.plan import make_plan
-from hatch_cuda_kernels.port import list_files, port
+from hatch_cuda_kernels.port import port
 from hatch_cuda_kernels.scaffold import include_folders
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ __getattr__ = lazy(
     {
         "keys": "manifest_schema",
         "model": "FRONT_ENDS Manifest Module Named Pattern StatedRule",
-        "project": "find_manifest hook_table MANIFEST_FILE project_settings",
+        "project": "find_manifest hook_table list_files MANIFEST_FILE project_settings",
         "reader": "load_manifest parse_manifest",
         "yaml_text": "append_item flow has_key module_names stated_options",
     },

@@ -12,6 +12,8 @@ from hatch_cuda_kernels.errors import InputError
 
 MANIFEST_FILE: Final = "kernels.yaml"
 _HOOK: Final = "cuda-kernels"
+_SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
+_TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
 
 
 def find_manifest(folder: Path) -> Path:
@@ -44,6 +46,23 @@ def hook_table(data: dict[str, Any]) -> dict[str, Any] | None:
 def project_folder(folder: Path) -> Path:
     """Return the project that a manifest's folder is in: the folder itself, unless one above has a pyproject.toml."""
     return next((found for found in (folder, *folder.parents) if (found / "pyproject.toml").is_file()), folder)
+
+
+def list_files(root: Path, suffixes: tuple[str, ...] = _TEXTS) -> list[str]:
+    """Return a project's files with some suffixes, by path; not those in hidden folders, environments or builds.
+
+    The suffixes are those of C++ by default.
+    """
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(one for one in folders if one[0] != "." and one not in _SKIPPED)
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        beside = "" if (at := os.path.relpath(folder, root).replace(os.sep, "/")) == "." else f"{at}/"
+        named = (name for name in sorted(names) if name.endswith(suffixes))
+        found += [f"{beside}{name}" for name in named if os.path.isfile(f"{folder}/{name}")]  # noqa: PTH113 - no pipe
+    return found
 
 
 def project_version(folder: Path) -> str:

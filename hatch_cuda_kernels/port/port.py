@@ -6,10 +6,9 @@ The guards of the patch show NVRTC what a compile would cut by itself; to nvcc, 
 from __future__ import annotations
 
 import json
-import os
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
@@ -21,7 +20,7 @@ from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.execution_space import CHANGES, DevicePass
 from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import torch_names
-from hatch_cuda_kernels.manifest import module_names, parse_manifest
+from hatch_cuda_kernels.manifest import list_files, module_names, parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.pool import one_worker
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatch_cuda_kernels.arch import SmArch
-    from hatch_cuda_kernels.cpp import Condition, Directive, Edit, Macro, TranslationUnit
+    from hatch_cuda_kernels.cpp import Condition, Edit, Macro, TranslationUnit
     from hatch_cuda_kernels.port.sites import Site
 
 _DEFAULTS: Final = NvrtcOptions()
@@ -45,8 +44,6 @@ _OFF: Final = "{}:{}: a kernel is compiled only with {}: state it under define"
 _OURS: Final = "hatch_cuda_kernels/"
 #: What NVRTC may be asked for in one port.
 _SECONDS: Final = 15.0
-_SKIPPED: Final = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
-_TEXTS: Final = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inc", ".inl")
 #: More lines than one declaration has that begins or ends in a branch, in code that people write.
 _MOST_LINES: Final = 300
 _ELSEWHERE: Final = "#ifndef __CUDACC_RTC__\n"
@@ -206,7 +203,6 @@ class Ported(NamedTuple):
     launches: tuple[Site, ...]
     modules: tuple[DraftedModule, ...]
     manifest: str
-    """A draft, with these modules."""
     notes: tuple[str, ...]
     remaining: tuple[str, ...]
     """What NVRTC still complains about, as ``path:line: message``; empty if all sources compile, or were not tried."""
@@ -351,23 +347,6 @@ def _implied_includes(one: ReadSource, options: NvrtcOptions) -> str:
     return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
 
 
-def list_files(root: Path, suffixes: tuple[str, ...] = _TEXTS) -> list[str]:
-    """Return a project's files with some suffixes, by path; not those in hidden folders, environments or builds.
-
-    The suffixes are those of C++ by default.
-    """
-    found = []
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(one for one in folders if one[0] != "." and one not in _SKIPPED)
-        if "pyvenv.cfg" in names:
-            folders.clear()
-            continue
-        beside = "" if (at := os.path.relpath(folder, root).replace(os.sep, "/")) == "." else f"{at}/"
-        named = (name for name in sorted(names) if name.endswith(suffixes))
-        found += [f"{beside}{name}" for name in named if os.path.isfile(f"{folder}/{name}")]  # noqa: PTH113 - no pipe
-    return found
-
-
 def _needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ...]]:
     """Return the kernels in branches that are off for want of macros alone, by path and line, with these."""
     asked: dict[tuple[str, int], list[Condition]] = defaultdict(list)
@@ -377,19 +356,14 @@ def _needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ..
     found: dict[tuple[str, int], tuple[str, ...]] = {}
     for (name, _), conditions in asked.items():
         file, directive = conditions[-1][:2]
-        lines = [*_kernel_lines(file, directive)] if all(one.holds is False for one in conditions) else []
-        if lines and (macros := _satisfying(conditions[-1])):
-            found |= {(name.removeprefix(VIRTUAL_ROOT), line): macros for line in lines}
+        at = file.directives.index(directive)
+        runs = range(at + 1, file.groups[at] + 1) if all(one.holds is False for one in conditions) else ()
+        kernels = [run for run in runs if "__global__" in file.tokens(run)]
+        macros = _satisfying(conditions[-1]) if kernels else ()
+        for run in kernels if macros else ():
+            offset = file.starts(run)[file.tokens(run).index("__global__")]
+            found[name.removeprefix(VIRTUAL_ROOT), file.line(offset)] = macros
     return found
-
-
-def _kernel_lines(file: SourceFile, directive: Directive) -> Iterator[int]:
-    """Yield the line of the first kernel between any two directives of the branch that one opens."""
-    at = file.directives.index(directive)
-    for run in range(at + 1, file.groups[at] + 1):
-        tokens = file.tokens(run)
-        if "__global__" in tokens:
-            yield file.line(file.starts(run)[tokens.index("__global__")])
 
 
 def _satisfying(condition: Condition) -> tuple[str, ...]:

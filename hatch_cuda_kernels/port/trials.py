@@ -83,10 +83,7 @@ class Trials:
         while True:
             sources, (passed,) = read_device_passes(recipe, levels, self.project, [passed])
             found = ReadSource(recipe, sources, passed, said)
-            try:
-                error = None if self.arch is None else self.refusal(found)
-            except OutOfTimeError:
-                return found
+            error = None if self.arch is None else self.refusal(found)
             if error is None:
                 return found
             if lacks_device_runtime(error.log) and not recipe.libraries:
@@ -105,7 +102,7 @@ class Trials:
             levels |= fresh
 
     def refusal(self, found: ReadSource, names: Sequence[str] = ()) -> CompileError | None:
-        """Return how NVRTC's front end refuses a source with some instances, if it does. Raises OutOfTimeError.
+        """Return how NVRTC's front end refuses a source with some instances; None if it does not, or the time is over.
 
         What it takes is hardly ever refused later, and optimising it takes most of the time.
         """
@@ -119,6 +116,8 @@ class Trials:
             self.compile(job)
         except CompileError as error:
             return error
+        except OutOfTimeError:
+            return None
         return None
 
     def complete(self, recipe: Recipe, files: Iterable[str]) -> tuple[Recipe, dict[str, str]]:
@@ -208,12 +207,9 @@ class NamesTrial:
     _left: int = _MOST_COMPILES
 
     def _refusal(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
-        """Return the names that NVRTC refuses, with its reasons, and whether it named them; none out of time."""
+        """Return the names that NVRTC refuses, with its reasons, and whether it named them."""
         self._left -= 1
-        try:
-            error = self._trials.refusal(self._found, names)
-        except OutOfTimeError:
-            return {}, True
+        error = self._trials.refusal(self._found, names)
         if error is None:
             return {}, True
         named = bad_names(parse_log(error.log), names) or dict.fromkeys(error.bad_names, error.message)

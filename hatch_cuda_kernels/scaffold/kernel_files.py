@@ -27,6 +27,7 @@ from hatch_cuda_kernels.manifest import (
     Module,
     flow,
     has_key,
+    list_files,
     load_manifest,
     module_names,
     parse_manifest,
@@ -35,7 +36,7 @@ from hatch_cuda_kernels.manifest import (
 from hatch_cuda_kernels.names import fill, placeholders
 from hatch_cuda_kernels.options import NvrtcOptions, options_of, override_options
 from hatch_cuda_kernels.plan import check_release, make_plan, open_reader, read_sources, requirements
-from hatch_cuda_kernels.port import list_files, port
+from hatch_cuda_kernels.port import port
 from hatch_cuda_kernels.scaffold.loaders import Loaders, Variants, matrix_of, read_loaders, variants
 from hatch_cuda_kernels.scaffold.templates import FIRST_KERNEL, HEAD, MANIFEST_HEAD, fill_template, read_text
 from hatch_cuda_kernels.terminal import list_text
