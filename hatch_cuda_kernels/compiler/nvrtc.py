@@ -14,6 +14,7 @@ from hatch_cuda_kernels.compiler.attributes import judged_log, shown_log, tellin
 from hatch_cuda_kernels.compiler.binary import (
     Ptx,
     argument_parameters,
+    demangled,
     drop_unused,
     function_parameters,
     linkage_of_ptx,
@@ -37,7 +38,7 @@ from hatch_cuda_kernels.compiler.nvrtc_calls import (
 )
 from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain, require_ptxas
 from hatch_cuda_kernels.errors import CompileError
-from hatch_cuda_kernels.execution_space import use_faults
+from hatch_cuda_kernels.execution_space import UNMARKED
 from hatch_cuda_kernels.forks import spawn_if_forked
 from hatch_cuda_kernels.image import Kind, Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
@@ -53,6 +54,7 @@ T = TypeVar("T")
 _UNREAD: Final = "a source cannot be read, so that it is not known what of it is for the host"
 _MEND: Final = "to fix: mend it: of a source that cannot be read, no host code is cut"
 _KEEP: Final = "to fix: write it in another way, or set 'host_code: keep' where nothing of it is"
+_ARGUMENTS: Final = re.compile(r"<[^<>]*>")
 _EXTERNAL: Final = "a __managed__ variable in a namespace is found if it is not static, and its namespaces have names"
 #: What the standard headers put before the names of functions that NVRTC has otherwise than nvcc.
 _PREFIX: Final = "__hatch_"
@@ -166,13 +168,33 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> Made:
 
 
 def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> None:
-    """Raise CompileError for code that uses a variable of the host, which NVRTC would take for a zeroed one."""
-    cut, changes = job.program.cut, job.program.changes
-    faults = use_faults(used_variables(ptx), cut.variables, changes)
-    if cut.loses_constants and not faults:
-        faults = use_faults(linkage_of_ptx(relocatable()).undefined, cut.variables, changes)
-    if faults:
-        raise CompileError(job.module, str(job.arch), "device code uses variables of the host", faults=faults)
+    """Raise CompileError for code that uses a variable of the host, which NVRTC would take for a zeroed one.
+
+    Its symbol is looked for; of a constant without its value no symbol is left, but in relocatable code.
+    """
+    cut = job.program.cut
+    used = {*map(_without_arguments, used_variables(ptx))}.intersection(cut.variables)
+    if cut.loses_constants and not used:
+        used = {*map(_without_arguments, linkage_of_ptx(relocatable()).undefined)}.intersection(cut.variables)
+    if not used:
+        return
+    kinds = {"value", "definition", "variable", "removed"}
+    changes = (change for change in job.program.changes if change.kind in kinds)
+    places = {change.name.rpartition("::")[2]: f"{change.path}:{change.line}" for change in changes}
+    faults = []
+    for name in sorted(used):
+        place = places.get(name.rpartition("::")[2], "")
+        what = f"{place}: error: {name} {UNMARKED}" if place else f"{name} is the host's"
+        faults.append(f"{what}\n  to fix: mark it __device__ or __constant__, or constexpr if its value never changes")
+    raise CompileError(job.module, str(job.arch), "device code uses variables of the host", faults=faults)
+
+
+def _without_arguments(symbol: str) -> str:
+    """Return a symbol's qualified name without template arguments."""
+    name = demangled(symbol)
+    while _ARGUMENTS.search(name):
+        name = _ARGUMENTS.sub("", name)
+    return name.replace(" ", "")
 
 
 def compile_flags(job: CompileJob, toolchain: Toolchain) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.execution_space.kernels import *
     from hatch_cuda_kernels.execution_space.marks import *
     from hatch_cuda_kernels.execution_space.oracle import *
-    from hatch_cuda_kernels.execution_space.use import *
 
 #: A store and a rebuild need what was cut, and none of what cuts.
 __getattr__ = lazy(
@@ -18,10 +17,9 @@ __getattr__ = lazy(
     {
         "cut": "Level Place",
         "device_pass": "as_device_pass DevicePass",
-        "device_source": "CHANGES ClosureCut cut_closure DeviceSource NOT_CUT SourceChange SourceSet",
+        "device_source": "CHANGES ClosureCut cut_closure DeviceSource NOT_CUT SourceChange SourceSet UNMARKED",
         "kernels": "Declared DeclaredParameter is_kernel NOTHING_DECLARED type_and_name",
         "marks": "MARKS",
         "oracle": "blame",
-        "use": "UNMARKED use_faults",
     },
 )

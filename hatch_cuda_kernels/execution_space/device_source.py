@@ -18,6 +18,8 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from hatch_cuda_kernels.device_library import DeviceLibrary
 
+#: What is wrong with the use of a variable of the host.
+UNMARKED: Final = "has no device mark, and device code uses it"
 _UNMARKED: Final = "it has no device mark"
 #: What is done and why, by the kind: ``removed`` by NVRTC's word or the user's; the last six are of what stays.
 CHANGES: Final = {
