@@ -27,7 +27,7 @@ _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
 class DevicePass:
     """What is changed in the texts of a source, and what they declare."""
 
-    files: dict[str, SourceFile]
+    files: Mapping[str, SourceFile]
     unit: TranslationUnit
     readings: list[Reading]
     parts: frozenset[str]
@@ -109,7 +109,7 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, before: DevicePas
     """Return what a project's texts declare; what was read ``before`` is not read again. Raises as ``parse``."""
     origin = closure.origin
     assert origin is not None  # noqa: S101 - of all that was just read
-    files = {**origin.files}
+    files = origin.files
     texts = {name: file.text for name, file in files.items()}
     if before is not None and texts == {name: file.text for name, file in before.files.items()}:
         return replace(before, found=Cut(), renames=origin.edits)

@@ -71,19 +71,17 @@ class Declared(NamedTuple):
     def from_declarations(cls, declarations: Iterable[Declaration]) -> Declared:
         """Return those among the declarations of a source, each once."""
         every = [*declarations]
-        return cls(
-            tuple(dict.fromkeys(_kernel(one) for one in every if is_kernel(one))),
-            tuple(dict.fromkeys(variable for one in every for variable in _variables(one))),
-        )
+        kernels = dict.fromkeys(_kernel(one) for one in every if is_kernel(one))
+        variables = dict.fromkeys(variable for one in every for variable in _variables(one))
+        return cls(tuple(kernels), tuple(variables))
 
     @classmethod
     def together(cls, several: Iterable[Declared]) -> Declared:
         """Return what several sources declare, each once."""
         found = [*several]
-        return cls(
-            tuple(dict.fromkeys(kernel for one in found for kernel in one.kernels)),
-            tuple(dict.fromkeys(variable for one in found for variable in one.variables)),
-        )
+        kernels = dict.fromkeys(kernel for one in found for kernel in one.kernels)
+        variables = dict.fromkeys(variable for one in found for variable in one.variables)
+        return cls(tuple(kernels), tuple(variables))
 
     @property
     def names(self) -> frozenset[str]:
@@ -126,21 +124,15 @@ class Declared(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data that ``from_json`` reads."""
-        return {
-            "kernels": [kernel._asdict() for kernel in self.kernels],
-            "variables": [variable._asdict() for variable in self.variables],
-        }
+        return {name: [one._asdict() for one in found] for name, found in self._asdict().items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Declared:
         """Read what ``to_json`` wrote. Raises KeyError, TypeError or ValueError on other data."""
         kernels = (DeclaredKernel(*(one[name] for name in DeclaredKernel._fields)) for one in data["kernels"])
-        return cls(
-            tuple(
-                one._replace(parameters=tuple(DeclaredParameter(*pair) for pair in one.parameters)) for one in kernels
-            ),
-            tuple(DeclaredVariable(*(one[name] for name in DeclaredVariable._fields)) for one in data["variables"]),
-        )
+        typed = (one._replace(parameters=tuple(DeclaredParameter(*pair) for pair in one.parameters)) for one in kernels)
+        variables = (DeclaredVariable(*(one[name] for name in DeclaredVariable._fields)) for one in data["variables"])
+        return cls(tuple(typed), tuple(variables))
 
 
 NOTHING_DECLARED: Final = Declared()

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
-from hatch_cuda_kernels import (
-    cpp,  # few sources need more of it than this
-    libraries,  # whose tables few sources need
-)
+from hatch_cuda_kernels import cpp, libraries  # of which few sources need more than this
 from hatch_cuda_kernels.cpp import Macro, MacroTable, MacroToken, lex, parse_defines
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
@@ -68,16 +65,11 @@ def _uses(token: StreamToken, stream: Stream, files: Mapping[str, SourceFile]) -
             file = files[macro.file]
             defined = file.directive_at(macro.offset).tokens()
             places += ((file, file.place(part.start)) for part in defined if part.text == clock)
-        yield from (_at(file, offset, _DIFFERS.format(clock)) for file, offset in places)
+        yield from (f"{file.at(at).removeprefix(VIRTUAL_ROOT)}: {_DIFFERS.format(clock)}" for file, at in places)
         making = (one for one in reached if not places and any(part.text == "##" for part in one.body))
         for macro in islice(making, 1):
-            made = _MADE.format(clock)
-            of_option = f"the option define {macro.name}: {made}"
-            yield _at(files[macro.file], macro.offset, made) if macro.file else of_option
-
-
-def _at(file: SourceFile, offset: int, text: str) -> str:
-    return f"{file.at(offset).removeprefix(VIRTUAL_ROOT)}: {text}"
+            place = files[macro.file].at(macro.offset) if macro.file else f"the option define {macro.name}"
+            yield f"{place.removeprefix(VIRTUAL_ROOT)}: {_MADE.format(clock)}"
 
 
 def clocks_of_option(name: str, value: str) -> Iterator[str]:

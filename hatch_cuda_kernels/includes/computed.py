@@ -61,17 +61,16 @@ class _Operand(NamedTuple):
     is_probe: bool
 
 
-def named_by_macros(texts: Iterable[SourceText], define: Iterable[Macro]) -> MadeNames:
+def named_by_macros(texts: Sequence[SourceText], define: Iterable[Macro]) -> MadeNames:
     """Return what the includes and probes of some texts name by their macros, and by those of the options."""
-    known = [*texts]
     defined: dict[str, dict[tuple[object, ...], Macro]] = {}
-    for macro in (*define, *(macro for text in known for macro in text.definitions)):
+    for macro in (*define, *(macro for text in texts for macro in text.definitions)):
         defined.setdefault(macro.name, {}).setdefault((macro.parameters, macro.is_variadic, macro.body), macro)
     definitions = {name: (*found.values(),) for name, found in defined.items()}
-    by_name = {text.file.name: text for text in known}
+    by_name = {text.file.name: text for text in texts}
     operands: dict[tuple[object, ...], _Operand] = {}
     probing = cpp.leading_to(PROBES, (macro for found in definitions.values() for macro in found))
-    for text in known:
+    for text in texts:
         for directive in text.file.directives:
             for operand in _operands(text, directive, probing):
                 operands.setdefault((*(token.text for token in operand.tokens), operand.is_probe), operand)
@@ -233,7 +232,6 @@ def _text(tokens: Iterable[MacroToken]) -> str:
 
 
 def _header(tokens: Sequence[MacroToken]) -> str | None:
-    """Return the name of a header that tokens spell; None where they spell none."""
     text = _text(tokens)
     inner = text[1:-1]
     if len(tokens) == 1 and inner and text[0] == '"' == text[-1]:

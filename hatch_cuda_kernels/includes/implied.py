@@ -33,6 +33,8 @@ _OURS: Final = "hatch_cuda_kernels/"
 #: Words before a name that qualify nothing.
 _NO_SCOPE: Final = frozenset({"and", "case", "co_return", "co_yield", "do", "else", "not", "or", "return", "throw"})
 _WIDE: Final = frozenset({"int64_t", "uint64_t"})
+#: What macros make of words does not matter: what they are spelled as counts.
+_NO_FILES: Final = frozenset[str]().__contains__
 
 
 def implied_headers(
@@ -232,13 +234,9 @@ def _read_as_nvrtc(closure: Closure, options: NvrtcOptions) -> TranslationUnit:
     assert origin is not None  # noqa: S101 - of all that was just read
     macros = libraries.macros_of_nvrtc(options.std, options.define)
     try:
-        return origin.read((*closure.pre_include, closure.program_name), macros, _has_no_words)
+        return origin.read((*closure.pre_include, closure.program_name), macros, _NO_FILES)
     except (cpp.TextError, cpp.InclusionError):
         return TranslationUnit(cpp.MacroTable())
-
-
-def _has_no_words(_name: str) -> bool:
-    return False  # what they are spelled as counts
 
 
 def _uses_of(unit: TranslationUnit, aliases: Mapping[str, Chain]) -> set[Chain]:

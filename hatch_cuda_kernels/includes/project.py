@@ -8,6 +8,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -78,6 +79,7 @@ def normalize(folder: str, path: str) -> str | None:
     return "" if joined == "." else joined
 
 
+@lru_cache(maxsize=1 << 14)
 def beside(folder: str, spelling: str) -> str | None:
     """Return the path of a spelling from a folder, as ``normalize`` does; None, too, from one package to elsewhere."""
     path = normalize(folder, spelling)
@@ -144,11 +146,10 @@ class ProjectFiles:
 
     def _entries(self, folder: str) -> dict[str, _Kind]:
         """Return the names in a folder with what they are; empty when it is not a folder."""
-        found = self._listed.get(folder)
-        if found is None:
+        if folder not in self._listed:
             is_there = self._only is None and self.kind(folder) in ("folder", _OUTSIDE)
-            found = self._listed[folder] = self._scan(folder) if is_there else {}
-        return found
+            self._listed[folder] = self._scan(folder) if is_there else {}
+        return self._listed[folder]
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes. Raises InputError, of a store's StoreError, where it cannot be read or is another."""

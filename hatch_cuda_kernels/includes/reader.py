@@ -2,8 +2,7 @@
 
 NVRTC finds an in-memory header by the literal spelling of the directive, so the directives of project files are
 rewritten to absolute virtual names. ``#pragma once``, ``..`` and ``__FILE__`` then mean the same in every checkout, and
-what is not hashed cannot be seen. Standard headers, and project headers that the toolkit's ask for, are in memory under
-the names that directives spell. ``#if`` is not evaluated: the closure is a superset of what a compile opens.
+what is not hashed cannot be seen. ``#if`` is not evaluated: the closure is a superset of what a compile opens.
 """
 
 from __future__ import annotations
@@ -45,9 +44,8 @@ def read_closure(
     lists each folder and reads each file once. ``outer`` are the headers outside the project. Raises InputError, one
     line for each problem.
     """
-    reader = _Reader(project or Project(root), define)
-    start = reader.source(source)
-    reader.search_in(include)
+    reader = _Reader(project or Project(root), source, include, define)
+    start = reader.start
     names = reader.declared(headers, [posixpath.dirname(start), *reader.include, ""])
     forced = tuple(reader.forced(spelling) for spelling in pre_include)
     if not reader.problems:
@@ -88,7 +86,9 @@ def read_closure(
 
 
 class _Reader:
-    def __init__(self, project: Project, define: Sequence[tuple[str, str | None]]) -> None:
+    def __init__(
+        self, project: Project, source: str, include: Sequence[str], define: Sequence[tuple[str, str | None]]
+    ) -> None:
         self.project = project
         self.define = [macro for found in parse_defines(define).values() for macro in found if macro is not None]
         self.include: tuple[str, ...] = ()
@@ -96,28 +96,21 @@ class _Reader:
         self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
         self.problems: list[str] = [found for name, value in define for found in clocks_of_option(name, value or "")]
         self._forced: set[str] = set()
-        self._waiting: list[str] = []
         self._by_macros = 0, MadeNames()
-
-    def source(self, path: str) -> str:
-        """Return the source's path, having checked that it is a project file."""
-        found = normalize("", path)
+        found = normalize("", source)
         if found is None:
-            self.problems.append(f"{path}: the source must be inside the project, given relative to it")
-        elif self.project.files.kind(found) not in {"file", "outside"}:
-            self.problems.append(f"{path}: no such source file in {self.project.files.root}")
-        self._waiting.append(found or path)
-        return found or path
-
-    def search_in(self, folders: Sequence[str]) -> None:
-        """Look for headers in these folders of the project from now on."""
-        for path in folders:
+            self.problems.append(f"{source}: the source must be inside the project, given relative to it")
+        elif project.files.kind(found) not in {"file", "outside"}:
+            self.problems.append(f"{source}: no such source file in {project.files.root}")
+        self.start = found or source
+        self._waiting = [self.start]
+        for path in include:
             folder = normalize("", path)
-            kind = None if folder is None else self.project.files.kind(folder)
+            kind = None if folder is None else project.files.kind(folder)
             if folder is None or kind == "outside":
                 self.problems.append(f"{path}: an include folder must be inside the project, given relative to it")
             elif kind != "folder":
-                self.problems.append(f"{path}: no such include folder in {self.project.files.root}")
+                self.problems.append(f"{path}: no such include folder in {project.files.root}")
             else:
                 self.include += (folder,)
 

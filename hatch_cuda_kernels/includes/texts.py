@@ -177,12 +177,13 @@ def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
     digest = sha256(data).hexdigest()
     text = data.decode(errors="surrogateescape")
     if not text.isascii() and _NOT_UTF8.search(text):
-        text, wrong = _readable(text)
+        wrong = _outside_comments(text)
         if wrong is not None:
             offset = len(text[:wrong].encode(errors="surrogateescape"))
             problem = f"byte 0x{data[offset]:02x} at offset {offset} is not UTF-8; save the file as UTF-8"
             line = text.count("\n", 0, wrong) + 1
             return SourceText(path, "", digest, (f"{path}:{line}: {problem}",), root)
+        text = _NOT_UTF8.sub(lambda found: "?" * len(found[0]), text)
     found = SourceText(path, text.removeprefix("\ufeff"), digest, root=root)
     if "\0" in text:
         at = found.at(found.text.index("\0"))
@@ -193,27 +194,18 @@ def parse_text(path: str, data: bytes, root: str = VIRTUAL_ROOT) -> SourceText:
     return found
 
 
-def _readable(text: str) -> tuple[str, int | None]:
-    """Return a text with comments in UTF-8, as many bytes long, and where it is not UTF-8 else."""
+def _outside_comments(text: str) -> int | None:
+    """Return where a text is not UTF-8 outside comments; None where it is."""
     file = SourceFile("", text)
-    kept = [(file.place(token.start), token.text) for token in lex_with_places(file.joined)]
-    ends = [(start, file.place_behind(start, token)) for start, token in kept]
-    at = 0
-    pieces: list[str] = []
-    wrong: int | None = None
-    for start, end in [*ends, (len(text), len(text))]:
-        pieces += _NOT_UTF8.sub(lambda found: "?" * len(found[0]), text[at:start]), text[start:end]
-        if wrong is None and (found := _NOT_UTF8.search(text, start, end)):
-            wrong = found.start()
-        at = max(at, end)
-    return "".join(pieces), wrong
+    spans = ((file.place(token.start), token.text) for token in lex_with_places(file.joined))
+    found = (_NOT_UTF8.search(text, start, file.place_behind(start, token)) for start, token in spans)
+    return next((one.start() for one in found if one is not None), None)
 
 
 class Renamed(NamedTuple):
-    """What the includes and probes of a file name, and the edits that give them their virtual names."""
+    """A file's text with the edits that give what it includes and probes its virtual names, and what that is."""
 
     text: str
-    """The text with these edits."""
     edits: tuple[Edit, ...]
     targets: Mapping[int, str]
     """The virtual names of what is included, by where the directive begins."""
@@ -234,19 +226,16 @@ class Project:
     def __init__(self, root: Path | ProjectFiles) -> None:
         self.files: Final = root if isinstance(root, ProjectFiles) else ProjectFiles(root)
         self._texts: Final[dict[str, SourceText]] = {}
-        self._targets: Final[dict[tuple[str | None, str, tuple[str, ...]], tuple[str | None, bool]]] = {}
         self._renamed: Final[dict[tuple[str, tuple[str, ...]], Renamed]] = {}
 
     def text(self, path: str) -> SourceText:
         """Return a file; where it cannot be read, that is a problem of the text."""
-        found = self._texts.get(path)
-        if found is None:
+        if path not in self._texts:
             try:
-                found = parse_text(path, self.files.read(path))
+                self._texts[path] = parse_text(path, self.files.read(path))
             except InputError as error:
-                found = SourceText(path, problems=(str(error),))
-            self._texts[path] = found
-        return found
+                self._texts[path] = SourceText(path, problems=(str(error),))
+        return self._texts[path]
 
     def search(self, folders: Sequence[str], spelling: str) -> str | None:
         """Return the first project file a spelling names, taken from these folders."""
@@ -308,12 +297,8 @@ class Project:
         A missing file that is spelled with ``..`` gets the virtual name it would have: from a toolkit folder, ``..``
         could reach a file that nobody hashed.
         """
-        folder = posixpath.dirname(path) if spelling[0] == '"' else None
         name = spelling[1:-1].replace("\\", "/")
-        key = folder, name, include
-        if key not in self._targets:
-            folders = include if folder is None else (folder, *include)
-            found = self.search(folders, name)
-            missing = beside(folders[0] if folders else "", name) if wandering(name) else None
-            self._targets[key] = (missing, False) if found is None else (found, True)
-        return self._targets[key]
+        folders = (posixpath.dirname(path), *include) if spelling[0] == '"' else include
+        found = self.search(folders, name)
+        missing = beside(folders[0] if folders else "", name) if wandering(name) else None
+        return (missing, False) if found is None else (found, True)

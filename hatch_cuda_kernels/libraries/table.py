@@ -95,13 +95,9 @@ class StandInHeader(NamedTuple):
 @cache
 def stand_in_headers() -> tuple[StandInHeader, ...]:
     """Return the headers that stand in for those whose includes are cut, of names in the global namespace."""
-    libraries = (*table("cuda")["library"], *table("torch")["library"])
-    found = [
-        StandInHeader(one["header"][0], frozenset(one["names"]), (), one["unless"], one.get("macros", False))
-        for one in libraries
-    ]
-    brought = (StandInHeader(one["header"][0], frozenset(one["names"]), one["by"]) for one in table("torch")["global"])
-    return (*found, *brought)
+    known = (*table("cuda")["library"], *table("torch")["library"], *table("torch")["global"])
+    parts = ((one, one.get("by", ()), one.get("unless", ()), one.get("macros", False)) for one in known)
+    return tuple(StandInHeader(one["header"][0], frozenset(one["names"]), *rest) for one, *rest in parts)
 
 
 @cache
