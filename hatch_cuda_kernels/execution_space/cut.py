@@ -12,8 +12,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, closes_captures, is_identifier
-from hatch_cuda_kernels.execution_space import marks
 from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
+from hatch_cuda_kernels.execution_space.marks import (
+    ATTRIBUTES,
+    HOST,
+    MARKS,
+    VirtualFunctions,
+    align_class,
+    align_member,
+    attribute_tokens,
+    is_constant,
+    is_marked,
+)
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
@@ -22,7 +32,7 @@ if TYPE_CHECKING:
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
 #: Words of declarations that may change, whatever else they say.
-_CHANGED: Final = frozenset({"__host__", *marks.MARKS, *marks.ATTRIBUTES})
+_CHANGED: Final = frozenset({"__host__", *MARKS, *ATTRIBUTES})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 #: How the names of types begin that stand for what was cut.
 _CUT: Final = "hatch_cuda_kernels_cut_"
@@ -81,7 +91,7 @@ class ReadingNotes:
         """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
         self.functions: Final[set[str]] = set()
         """The names of all marked functions."""
-        self.virtual: Final = marks.VirtualFunctions()
+        self.virtual: Final = VirtualFunctions()
         self.unsettled: Final[list[Declaration]] = []
         """Declarations that may change."""
         for declaration in reading:
@@ -92,13 +102,13 @@ class ReadingNotes:
     def _note(self, declaration: Declaration) -> None:
         if declaration.kind not in {"function", "variable", "class", "unknown"}:
             return
-        marked = declaration.kind != "class" and marks.is_marked(declaration)
+        marked = declaration.kind != "class" and is_marked(declaration)
         key = _key(declaration)
         if marked:
             self.marked.add(id(declaration))
         else:
             self.virtual.note(declaration)
-        if marked or marks.is_constant(declaration):
+        if marked or is_constant(declaration):
             self.for_device.add(key)
         elif declaration.kind == "function":
             owners = (*key[0][-1:], *([] if declaration.is_member else [""]))
@@ -115,7 +125,7 @@ class ReadingNotes:
         if declaration.kind == "variable":
             words = declaration.words
             is_data = declaration.is_member and "static" not in words
-            is_plain = is_data or ("static" in words and marks.is_constant(declaration))
+            is_plain = is_data or ("static" in words and is_constant(declaration))
             is_written = all(declaration.tokens[at].use is None for at in declaration.head)
             return is_plain and is_written and words.isdisjoint(_CHANGED) and not _has_lambda(declaration)
         if declaration.kind == "class":
@@ -137,7 +147,7 @@ class Cutter:
 
     def __post_init__(self) -> None:
         self._notes = [reading.remembered(ReadingNotes) for reading in self._readings]
-        self._virtual = marks.VirtualFunctions.together(notes.virtual for notes in self._notes)
+        self._virtual = VirtualFunctions.together(notes.virtual for notes in self._notes)
         self._marked: set[int] = set().union(*(one.marked for one in self._notes))
         self._for_device: set[Name] = set().union(*(one.for_device for one in self._notes))
         self._host_functions: set[str] = set().union(*(one.host_functions for one in self._notes))
@@ -181,9 +191,9 @@ class Cutter:
             editor.replace(declaration.tokens, "removed", self._stand_in(declaration))
             return
         if declaration.kind == "class":
-            marks.align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
+            align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
         elif declaration.kind == "variable" and declaration.is_member and "static" not in declaration.words:
-            marks.align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
+            align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
         if id(declaration) in self._marked:
             self._found.has_unmarked |= _has_local_class(declaration)
             is_constant_one = all(one.is_const and one.value for one in declaration.declarators)
@@ -225,13 +235,13 @@ class Cutter:
             macro = None if use is None else declaration.stream.macro(use.first)
             if macro is not None and [token.text for token in macro.body] == ["__host__"]:
                 self._host_macros.append((id(declaration), macro))
-        for token in marks.attribute_tokens(declaration):
-            if token.text in marks.HOST:
+        for token in attribute_tokens(declaration):
+            if token.text in HOST:
                 editor.replace([token], "mark")
 
     def _function(self, declaration: Declaration, editor: Editor) -> None:
         is_deep = self._level(declaration) == "deep"
-        if marks.is_constant(declaration) or (_is_deduced(declaration) and not is_deep):
+        if is_constant(declaration) or (_is_deduced(declaration) and not is_deep):
             self._trap(declaration, editor)
             return
         is_virtual = declaration in self._virtual
@@ -288,7 +298,7 @@ class Cutter:
 
     def _variable(self, declaration: Declaration, editor: Editor) -> None:
         words = declaration.words
-        if marks.is_constant(declaration) or "friend" in words:
+        if is_constant(declaration) or "friend" in words:
             return
         if declaration.is_member:
             if "static" in words:
@@ -528,7 +538,7 @@ def _needs_default(declaration: Declaration) -> bool:
     if declaration.kind == "function" or _has_lambda(declaration):
         return True
     words = declaration.words
-    if not declaration.declarators or marks.is_constant(declaration) or not words.isdisjoint({"friend", "typedef"}):
+    if not declaration.declarators or is_constant(declaration) or not words.isdisjoint({"friend", "typedef"}):
         return False
     is_data = declaration.is_member and "static" not in words
     return not is_data and any(not one.is_const for one in declaration.declarators)
