@@ -169,9 +169,9 @@ typedef enum CUctx_flags_enum {
 } CUctx_flags;
 typedef enum cudaError_enum { CUDA_SUCCESS = 0 } CUresult;
 
-// A tensor map is filled by the host and read by the GPU.
+// A tensor map is filled by the host and read by the GPU. CUDA 13 aligns it to 128 bytes, CUDA 12 to 64.
 typedef struct CUtensorMap_st {
-    alignas(64) cuuint64_t opaque[16];
+    alignas(__CUDACC_VER_MAJOR__ >= 13 ? 128 : 64) cuuint64_t opaque[16];
 } CUtensorMap;
 typedef enum CUtensorMapDataType_enum {
     CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
