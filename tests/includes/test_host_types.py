@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -235,6 +236,48 @@ def test_these_are_nvccs_layouts(tmp_path, header, types, std):
     (tmp_path / "k.cu").write_text("#include <cstddef>\n" + layout_source(header, types))
     command = ["nvcc", "-ptx", "-w", "-arch=sm_90", f"-std={std}", "k.cu"]
     subprocess.run(command, cwd=tmp_path, check=True)
+
+
+ANSWERS = Path(__file__).parent / "standard_headers/traits.cu"  # test_standard_headers.py compiles it, too
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
+@pytest.mark.parametrize("std", ["c++17", "c++20"])
+def test_these_are_nvccs_answers_to_type_traits(tmp_path, std):
+    """What is on record of 550 types is what nvcc says."""
+    command = ["nvcc", "-ptx", "-w", "-arch=sm_90", f"-std={std}", str(ANSWERS), "-o", "k.ptx"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+
+
+EXPLICIT = """
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+struct E {};
+struct Explicit { explicit __device__ Explicit(int) {} };
+using namespace std;
+template <class T> constexpr bool converts = is_convertible_v<int, T>;
+static_assert(!converts<optional<Explicit>> && is_constructible_v<optional<Explicit>, int> && converts<optional<long>>);
+static_assert(!is_convertible_v<pair<int, int>, pair<Explicit, int>>);
+static_assert(is_constructible_v<tuple<Explicit, int>, int, int>);
+static_assert(!is_convertible_v<tuple<int, int>, tuple<int, Explicit>>);
+static_assert(!is_convertible_v<tuple<E, int>, E> && sizeof(tuple<tuple<E>, int>) == 8);
+static_assert(!is_constructible_v<nullopt_t, int> && is_nothrow_constructible_v<tuple<int, int>, int, int>);
+#if __cplusplus >= 202002L
+extern "C" __global__ void at(int* y, span<int> s) { *y = s[0]; }
+#endif
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("std", ["c++17", "c++20"])
+def test_conversions_are_explicit_where_the_hosts_are(std):
+    """An overload is chosen as on the host, and a span has its pointer first."""
+    ptx = compile_to_ptx(EXPLICIT + "__global__ void k() {}\n", arch="sm_90", options={"std": std}, use_cache=False)
+    places = re.findall(r"ld\.param\.[^\[]*\[at_param_1(?:\+(\d+))?\]", ptx.image.decode())
+    assert places == [""] * (std == "c++20")
 
 
 HASHES = """

@@ -33,6 +33,8 @@ PUBLIC = sorted(name for name in TEXTS if not name.startswith("hatch_cuda_kernel
 STANDARDS = ("c++14", "c++17", "c++20")
 #: Those between which every question that a header asks of the standard has another answer.
 BRACKETS = ("c++14", "c++20")
+#: Sources of the tests that take long.
+HEAVY = {"complex", "libcudacxx", "thrust", "thrust_random", "traits"}
 KERNEL = '\nextern "C" __global__ void k(float* x) { *x = 1; }\n'
 
 #: What is libcu++'s under the name of the host's; nothing else costs its hundreds of milliseconds.
@@ -106,7 +108,7 @@ def test_each_header_over_libcudacxx_compiles_alone_and_twice(slow):
 
 
 @pytest.mark.parametrize("std", slow_but(["c++17"], STANDARDS))
-@pytest.mark.parametrize("name", slow_but({*NAMES} - {"complex", "libcudacxx", "thrust", "thrust_random"}, NAMES))
+@pytest.mark.parametrize("name", slow_but({*NAMES} - HEAVY, NAMES))
 def test_what_device_code_uses_is_there(name, std):
     """The sources assert values and types as they compile, in std and, for C's names, globally."""
     if name in {"libcudacxx", "thrust", "thrust_random"} and std == "c++14":

@@ -9,9 +9,9 @@ namespace std {
 namespace __hatch {
 
 template <class _T, class = void>
-struct __hash {
-    __hash() = delete;
-    __hash(const __hash&) = delete;
+class __hash {  // of what has none: it cannot be made, nor end
+    _HATCH_HD __hash(__hash&&);
+    _HATCH_HD ~__hash();
 };
 template <class _T>
 struct __hash<_T, enable_if_t<__integral<_T>::value || __is_enum(_T)>> {

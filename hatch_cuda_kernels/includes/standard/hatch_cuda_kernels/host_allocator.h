@@ -50,10 +50,11 @@ class allocator<void> {
     typedef ptrdiff_t difference_type;
     typedef true_type propagate_on_container_move_assignment;
     typedef true_type is_always_equal;
+#if _HATCH_CPP20
     allocator() = default;
     template <class _U>
-    _HATCH_HD allocator(const allocator<_U>&) noexcept;
-#if !_HATCH_CPP20
+    _HATCH_HD constexpr allocator(const allocator<_U>&) noexcept {}
+#else
     typedef void* pointer;
     typedef const void* const_pointer;
     template <class _U>

@@ -69,11 +69,18 @@ _HATCH_WITH_ONE(poisson_distribution, int, _T, double, mean, double __held[13])
 #undef _HATCH_WITH_ONE
 #undef _HATCH_WITH_TWO
 
+// What is in them has no move of its own in libstdc++.
+#define _HATCH_ONLY_COPIED(name)    \
+    _HATCH_HD name(const name&);   \
+    _HATCH_HD ~name();             \
+    _HATCH_HD name& operator=(const name&)
 class bernoulli_distribution {
     _HATCH_DISTRIBUTION(bernoulli_distribution, bool, double);
     _HATCH_HD explicit bernoulli_distribution(double);
     _HATCH_HD double p() const;
-    _HATCH_BYTES(8);
+
+   private:
+    double __held;
 };
 template <class _T = int>
 class discrete_distribution {
@@ -83,7 +90,7 @@ class discrete_distribution {
     _HATCH_HD discrete_distribution(_It, _It);
     template <class _F>
     _HATCH_HD discrete_distribution(size_t, double, double, _F);
-    _HATCH_COPIED(discrete_distribution);
+    _HATCH_ONLY_COPIED(discrete_distribution);
     _HATCH_HD vector<double> probabilities() const;
     _HATCH_BYTES(48);
 };
@@ -97,7 +104,7 @@ class discrete_distribution {
         _HATCH_HD name(initializer_list<_T>, _F);                  \
         template <class _F>                                        \
         _HATCH_HD name(size_t, _T, _T, _F);                        \
-        _HATCH_COPIED(name);                                       \
+        _HATCH_ONLY_COPIED(name);                                       \
         _HATCH_HD vector<_T> intervals() const;                    \
         _HATCH_HD vector<double> densities() const;                \
         _HATCH_BYTES(bytes);                                          \
@@ -105,6 +112,7 @@ class discrete_distribution {
 _HATCH_PIECES(piecewise_constant_distribution, 72)
 _HATCH_PIECES(piecewise_linear_distribution, 96)
 #undef _HATCH_PIECES
+#undef _HATCH_ONLY_COPIED
 #undef _HATCH_DISTRIBUTION
 
 }  // namespace std

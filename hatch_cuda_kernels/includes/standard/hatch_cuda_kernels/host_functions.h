@@ -14,10 +14,33 @@ class bad_function_call : public exception {
     _HATCH_HD const char* what() const noexcept override { return "bad_function_call"; }
 };
 
+template <class _A, class _R>
+struct unary_function {
+    typedef _A argument_type;
+    typedef _R result_type;
+};
+template <class _A, class _B, class _R>
+struct binary_function {
+    typedef _A first_argument_type;
+    typedef _B second_argument_type;
+    typedef _R result_type;
+};
+namespace __hatch {
+template <class _R, class... _X>
+struct __function_types {};
+template <class _R, class _A>
+struct __function_types<_R, _A> : unary_function<_A, _R> {};
+template <class _R, class _A, class _B>
+struct __function_types<_R, _A, _B> : binary_function<_A, _B, _R> {};
+struct __function_held {
+    _HATCH_BYTES(24);
+};
+}  // namespace __hatch
+
 template <class _Signature>
 class function;
 template <class _R, class... _X>
-class function<_R(_X...)> {
+class function<_R(_X...)> : public __hatch::__function_types<_R, _X...>, private __hatch::__function_held {
     template <class _F>
     using __if_called = enable_if_t<!is_same<__hatch::__bare<_F>, function>::value &&
                                     __hatch::__gives<__hatch::__result<void, decay_t<_F>&, _X...>, _R>::value>;
@@ -40,7 +63,9 @@ class function<_R(_X...)> {
     _HATCH_HD _F* target() noexcept;
     template <class _F>
     _HATCH_HD const _F* target() const noexcept;
-    _HATCH_BYTES(32);
+
+   private:
+    void* __invoked;
 };
 #define _HATCH_COMPARED(op)                                                          \
     template <class _R, class... _X>                                                 \

@@ -23,6 +23,13 @@ struct iterator {
     typedef _Pointer pointer;
     typedef _Reference reference;
 };
+// The base of iterators that are written to, and what it has from C++20 on.
+#define _HATCH_OUTPUT iterator<output_iterator_tag, void, void, void, void>
+#if _HATCH_CPP20
+#define _HATCH_DISTANCE_20 typedef ptrdiff_t difference_type;
+#else
+#define _HATCH_DISTANCE_20
+#endif
 
 namespace __hatch {
 

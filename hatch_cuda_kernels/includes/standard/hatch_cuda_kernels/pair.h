@@ -11,9 +11,9 @@
 
 namespace std {
 
-template <class... _T>
-class tuple;
-struct piecewise_construct_t {};
+struct piecewise_construct_t {
+    explicit piecewise_construct_t() = default;
+};
 _HATCH_INLINE constexpr piecewise_construct_t piecewise_construct{};
 
 template <class _A, class _B>
@@ -28,25 +28,44 @@ struct pair {
     _A first;
     _B second;
 
-    template <class _X = _A, class _Y = _B,
-              class = enable_if_t<is_default_constructible<_X>::value && is_default_constructible<_Y>::value>>
-    _HATCH_HD constexpr pair() : first(), second() {}
-    _HATCH_HD constexpr pair(const _A& __a, const _B& __b) : first(__a), second(__b) {}
-    template <class _X = _A, class _Y = _B,
-              class = enable_if_t<is_constructible<_A, _X>::value && is_constructible<_B, _Y>::value>>
-    _HATCH_HD constexpr pair(_X&& __a, _Y&& __b) : first(std::forward<_X>(__a)), second(std::forward<_Y>(__b)) {}
-    template <class _X, class _Y,
-              class = enable_if_t<is_constructible<_A, const _X&>::value && is_constructible<_B, const _Y&>::value>>
-    _HATCH_HD constexpr pair(const pair<_X, _Y>& __p) : first(__p.first), second(__p.second) {}
-    template <class _X, class _Y,
-              class = enable_if_t<is_constructible<_A, _X>::value && is_constructible<_B, _Y>::value>>
-    _HATCH_HD constexpr pair(pair<_X, _Y>&& __p)
-        : first(std::forward<_X>(__p.first)), second(std::forward<_Y>(__p.second)) {}
+#define _HATCH_OF(first, second) (true, __hatch::__types<_A, _B>, __hatch::__types<first, second>)
+#define _HATCH_IF_NOTHROW(what, first, second) \
+    noexcept(_HATCH_CPP20 && __hatch::what<__hatch::__types<_A, _B>, __hatch::__types<first, second>>::__nothrow::value)
+    _HATCH_MAKES((class _X = _A, class _Y = _B), (true, __hatch::__types<_X, _Y>, void), pair() : first(), second() {})
+    _HATCH_MAKES((class _X = _A, class _Y = _B), _HATCH_OF(const _X&, const _Y&),
+                pair(const _A& __a, const _B& __b) _HATCH_IF_NOTHROW(__each_made, const _A&, const _B&)
+                : first(__a), second(__b) {})
+    _HATCH_MAKES((class _X, class _Y), _HATCH_OF(_X, _Y),
+                pair(_X&& __a, _Y&& __b) _HATCH_IF_NOTHROW(__each_made, _X, _Y)
+                : first(std::forward<_X>(__a)), second(std::forward<_Y>(__b)) {})
+    _HATCH_MAKES((class _X, class _Y), _HATCH_OF(const _X&, const _Y&),
+                pair(const pair<_X, _Y>& __p) _HATCH_IF_NOTHROW(__each_made, const _X&, const _Y&)
+                : first(__p.first), second(__p.second) {})
+    _HATCH_MAKES((class _X, class _Y), _HATCH_OF(_X, _Y),
+                pair(pair<_X, _Y>&& __p) _HATCH_IF_NOTHROW(__each_made, _X, _Y)
+                : first(std::forward<_X>(__p.first)), second(std::forward<_Y>(__p.second)) {})
     template <class... _X, class... _Y>  // defined in <tuple>
     _HATCH_HD pair(piecewise_construct_t, tuple<_X...> __a, tuple<_Y...> __b);
     pair(const pair&) = default;
     pair(pair&&) = default;
     // Assigning is not trivial, as in libstdc++: code that asks whether a pair is trivially copyable gets its answer.
+#if _HATCH_CPP20
+    pair& operator=(const pair&) = delete;
+    _HATCH_HD constexpr pair& operator=(const pair& __p) _HATCH_IF_NOTHROW(__each_assigned, const _A&, const _B&)
+        requires(is_copy_assignable_v<_A> && is_copy_assignable_v<_B>)
+    {
+        first = __p.first;
+        second = __p.second;
+        return *this;
+    }
+    _HATCH_HD constexpr pair& operator=(pair&& __p) _HATCH_IF_NOTHROW(__each_assigned, _A, _B)
+        requires(is_assignable_v<_A&, _A> && is_assignable_v<_B&, _B>)
+    {
+        first = std::forward<_A>(__p.first);
+        second = std::forward<_B>(__p.second);
+        return *this;
+    }
+#else
     _HATCH_HD constexpr pair& operator=(
         conditional_t<is_copy_assignable<_A>::value && is_copy_assignable<_B>::value, const pair&, const _None<0>&>
             __p) {
@@ -55,25 +74,31 @@ struct pair {
         return *this;
     }
     _HATCH_HD constexpr pair& operator=(
-        conditional_t<is_move_assignable<_A>::value && is_move_assignable<_B>::value, pair&&, const _None<1>&> __p) {
+        conditional_t<is_move_assignable<_A>::value && is_move_assignable<_B>::value, pair&&, const _None<1>&>
+            __p) noexcept(is_nothrow_move_assignable<_A>::value && is_nothrow_move_assignable<_B>::value) {
         first = std::forward<_A>(__p.first);
         second = std::forward<_B>(__p.second);
         return *this;
     }
+#endif
 
     template <class _X, class _Y>
-    _HATCH_HD constexpr pair& operator=(const pair<_X, _Y>& __p) {
+    _HATCH_HD constexpr enable_if_t<is_assignable<_A&, const _X&>::value && is_assignable<_B&, const _Y&>::value, pair&>
+    operator=(const pair<_X, _Y>& __p) _HATCH_IF_NOTHROW(__each_assigned, const _X&, const _Y&) {
         first = __p.first;
         second = __p.second;
         return *this;
     }
     template <class _X, class _Y>
-    _HATCH_HD constexpr pair& operator=(pair<_X, _Y>&& __p) {
+    _HATCH_HD constexpr enable_if_t<is_assignable<_A&, _X>::value && is_assignable<_B&, _Y>::value, pair&> operator=(
+        pair<_X, _Y>&& __p) _HATCH_IF_NOTHROW(__each_assigned, _X, _Y) {
         first = std::forward<_X>(__p.first);
         second = std::forward<_Y>(__p.second);
         return *this;
     }
-    _HATCH_HD constexpr void swap(pair& __p) {
+#undef _HATCH_OF
+#undef _HATCH_IF_NOTHROW
+    _HATCH_HD constexpr void swap(pair& __p) noexcept(__hatch::__swap_each<_A, _B>::__nothrow::value) {
         using std::swap;
         swap(first, __p.first);
         swap(second, __p.second);
@@ -120,9 +145,14 @@ operator<=>(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
 #endif
 
 template <class _A, class _B>
-_HATCH_HD constexpr void swap(pair<_A, _B>& __p, pair<_A, _B>& __q) {
+_HATCH_HD constexpr enable_if_t<__hatch::__swap_each<_A, _B>::value> swap(pair<_A, _B>& __p,
+                                                                        pair<_A, _B>& __q) noexcept(noexcept(__p.swap(__q))) {
     __p.swap(__q);
 }
+#if _HATCH_CPP17
+template <class _A, class _B>
+enable_if_t<!__hatch::__swap_each<_A, _B>::value> swap(pair<_A, _B>&, pair<_A, _B>&) = delete;
+#endif
 
 namespace __hatch {
 
@@ -186,6 +216,10 @@ template <size_t _I, class _A, class _B>
 _HATCH_HD constexpr tuple_element_t<_I, pair<_A, _B>>&& get(pair<_A, _B>&& __p) noexcept {
     return static_cast<tuple_element_t<_I, pair<_A, _B>>&&>(__hatch::__pair_member<_I>::__of(__p));
 }
+template <size_t _I, class _A, class _B>
+_HATCH_HD constexpr const tuple_element_t<_I, pair<_A, _B>>&& get(const pair<_A, _B>&& __p) noexcept {
+    return static_cast<const tuple_element_t<_I, pair<_A, _B>>&&>(__hatch::__pair_member<_I>::__of(__p));
+}
 template <class _T, class _B>
 _HATCH_HD constexpr _T& get(pair<_T, _B>& __p) noexcept {
     return __p.first;
@@ -201,6 +235,23 @@ _HATCH_HD constexpr _T& get(pair<_A, _T>& __p) noexcept {
 template <class _T, class _A>
 _HATCH_HD constexpr const _T& get(const pair<_A, _T>& __p) noexcept {
     return __p.second;
+}
+
+template <class _T, class _B>
+_HATCH_HD constexpr _T&& get(pair<_T, _B>&& __p) noexcept {
+    return std::move(__p.first);
+}
+template <class _T, class _A>
+_HATCH_HD constexpr _T&& get(pair<_A, _T>&& __p) noexcept {
+    return std::move(__p.second);
+}
+template <class _T, class _B>
+_HATCH_HD constexpr const _T&& get(const pair<_T, _B>&& __p) noexcept {
+    return std::move(__p.first);
+}
+template <class _T, class _A>
+_HATCH_HD constexpr const _T&& get(const pair<_A, _T>&& __p) noexcept {
+    return std::move(__p.second);
 }
 
 #if _HATCH_CPP17

@@ -7,7 +7,10 @@
 namespace std {
 
 template <class _It>
-class reverse_iterator {
+class reverse_iterator
+    : public iterator<typename iterator_traits<_It>::iterator_category, typename iterator_traits<_It>::value_type,
+                      typename iterator_traits<_It>::difference_type, typename iterator_traits<_It>::pointer,
+                      typename iterator_traits<_It>::reference> {
    public:
     typedef _It iterator_type;
     typedef typename iterator_traits<_It>::iterator_category iterator_category;
@@ -16,11 +19,32 @@ class reverse_iterator {
     typedef typename iterator_traits<_It>::pointer pointer;
     typedef typename iterator_traits<_It>::reference reference;
 
-    _HATCH_HD constexpr reverse_iterator() : current() {}
-    _HATCH_HD constexpr explicit reverse_iterator(_It __it) : current(__it) {}
+    _HATCH_HD constexpr reverse_iterator() noexcept(noexcept(_It())) : current() {}
+    _HATCH_HD constexpr explicit reverse_iterator(_It __it) noexcept(noexcept(_It(__it))) : current(__it) {}
+    // Written out, as in libstdc++: copies are not trivial.
+    _HATCH_HD constexpr reverse_iterator(const reverse_iterator& __r) noexcept(noexcept(_It(__r.current)))
+        : current(__r.current) {}
+    reverse_iterator& operator=(const reverse_iterator&) = default;
+#if _HATCH_CPP20
     template <class _U>
-    _HATCH_HD constexpr reverse_iterator(const reverse_iterator<_U>& __r) : current(__r.base()) {}
-    _HATCH_HD constexpr _It base() const { return current; }
+        requires(!is_same_v<_U, _It> && is_convertible_v<const _U&, _It>)
+#else
+    template <class _U>
+#endif
+    _HATCH_HD constexpr reverse_iterator(const reverse_iterator<_U>& __r) noexcept(noexcept(_It(__r.base())))
+        : current(__r.base()) {}
+#if _HATCH_CPP20
+    template <class _U>
+        requires(!is_same_v<_U, _It> && is_convertible_v<const _U&, _It> && is_assignable_v<_It&, const _U&>)
+#else
+    template <class _U>
+#endif
+    _HATCH_HD constexpr reverse_iterator& operator=(const reverse_iterator<_U>& __r) noexcept(
+        noexcept(declval<_It&>() = __r.base())) {
+        current = __r.base();
+        return *this;
+    }
+    _HATCH_HD constexpr _It base() const noexcept(noexcept(_It(declval<const _It&>()))) { return current; }
     _HATCH_HD constexpr reference operator*() const {
         _It __it = current;
         return *--__it;

@@ -67,13 +67,9 @@ _HATCH_HD constexpr move_iterator<_It> make_move_iterator(_It __it) {
 // Assignments to one put an item into a container: at an end, or before an item.
 #define _HATCH_INSERTER(name, put)                                                       \
     template <class _C>                                                                  \
-    class name {                                                                         \
+    class name : public _HATCH_OUTPUT {                                                  \
        public:                                                                           \
-        typedef output_iterator_tag iterator_category;                                   \
-        typedef void value_type;                                                         \
-        typedef ptrdiff_t difference_type;                                               \
-        typedef void pointer;                                                            \
-        typedef void reference;                                                          \
+        _HATCH_DISTANCE_20                                                               \
         typedef _C container_type;                                                       \
         _HATCH_HD constexpr explicit name(_C& __c) : container(__builtin_addressof(__c)) {} \
         template <class _T>                                                              \
@@ -92,13 +88,9 @@ _HATCH_INSERTER(back_insert_iterator, push_back)
 _HATCH_INSERTER(front_insert_iterator, push_front)
 #undef _HATCH_INSERTER
 template <class _C>
-class insert_iterator {
+class insert_iterator : public _HATCH_OUTPUT {
    public:
-    typedef output_iterator_tag iterator_category;
-    typedef void value_type;
-    typedef ptrdiff_t difference_type;
-    typedef void pointer;
-    typedef void reference;
+    _HATCH_DISTANCE_20
     typedef _C container_type;
     _HATCH_HD constexpr insert_iterator(_C& __c, typename _C::iterator __at)
         : container(__builtin_addressof(__c)), iter(__at) {}
