@@ -210,11 +210,14 @@ class MacroTable:
     """Which definitions of each macro hold at a time, which grows with each directive that is read.
 
     Where a condition is unknown, several may hold, and None among them is that there is none. ``predefined`` hold where
-    no directive says anything of a name. Nothing is known of other names for which ``is_foreign`` returns True.
+    no directive says anything of a name. Nothing is known of other names for which ``is_foreign`` returns True, by
+    default of probes such as ``__has_include(<name>)``.
     """
 
     def __init__(
-        self, predefined: Mapping[str, State] | None = None, is_foreign: Callable[[str], bool] = lambda _: False
+        self,
+        predefined: Mapping[str, State] | None = None,
+        is_foreign: Callable[[str], bool] = lambda name: "(" in name,
     ) -> None:
         self.time = 0
         self._predefined: Final = predefined or {}
