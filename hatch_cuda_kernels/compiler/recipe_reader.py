@@ -103,6 +103,8 @@ class _RecipeReading:
             fresh = sorted({*whole.outside}.difference(shown.outside))
             own = [path for name in fresh if (path := self.project.included(name, self.folders)) and path not in asked]
             if not own:
+                for reading in () if passed is None else passed.readings:
+                    reading.stream.forget()  # most of them nobody asks again
                 return replace(whole, origin=None), passed
             asked += own
 

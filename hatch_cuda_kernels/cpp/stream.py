@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress, product, repeat, takewhile
+from itertools import accumulate, compress, count, product, repeat, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.lexer import CLOSING, Directive, SourceFile, TextError, is_identifier
@@ -102,26 +102,35 @@ class Stream:
         """Returns the declaration that begins at a token; a parser sets it."""
         self.file = self._visit.file
         self._macros = self._visit.macros.table
-        self.texts: list[str] = []
-        self.inclusions: list[Inclusion] = []
         self.known = self._macros.names
-        self._starts: list[int] = []
-        self._included_at: list[int] = []
-        self._runs: list[_Tokens] = []
         self._places: dict[tuple[str, int], list[int]] = {}
         self._marks: dict[frozenset[str], list[list[StreamToken]]] = {}
         self._even: dict[tuple[str, int], bool] = {}
         self._plain_uses: dict[tuple[str, int], tuple[tuple[str, ...], frozenset[str]]] = {}
         """What macros without parameters become, with the identifiers of others, by their names and times."""
-        for item in self.counting(self._visit):
-            if isinstance(item, Inclusion):
-                self._included_at.append(len(self.texts))
-                self.texts.append(f"{INCLUSION}{len(self.inclusions)}")
-                self.inclusions.append(item)
-            elif item.tokens:
-                self._starts.append(len(self.texts))
-                self._runs.append(item)
-                self.texts.extend(item.tokens)
+        counting = self.counting(self._visit)
+        self._items = [item for item in counting if isinstance(item, Inclusion) or item.tokens]
+        self.inclusions = [item for item in self._items if isinstance(item, Inclusion)]
+        self._runs = [item for item in self._items if not isinstance(item, Inclusion)]
+        starts = accumulate((1 if isinstance(item, Inclusion) else len(item.tokens) for item in self._items), initial=0)
+        places = [*zip(self._items, starts, strict=False)]
+        self._included_at = [at for item, at in places if isinstance(item, Inclusion)]
+        self._starts = [at for item, at in places if not isinstance(item, Inclusion)]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The tokens of all runs; where a file is included, one token with the inclusion's number."""
+        found: list[str] = []
+        numbers = count()
+        for item in self._items:
+            found += [f"{INCLUSION}{next(numbers)}"] if isinstance(item, Inclusion) else item.tokens
+        return found
+
+    def forget(self) -> None:
+        """Let go of lists of tokens that are made again where they are asked for."""
+        for name in ("texts", "braces", "names"):
+            self.__dict__.pop(name, None)
+        self._places.clear()
 
     @classmethod
     def readings(cls, visit: Visit, bracing: frozenset[str], fragments: Collection[str] = ()) -> list[Stream]:
