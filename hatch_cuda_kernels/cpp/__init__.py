@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.conditions import *
     from hatch_cuda_kernels.cpp.declarations import *
     from hatch_cuda_kernels.cpp.edits import *
-    from hatch_cuda_kernels.cpp.heads import *
     from hatch_cuda_kernels.cpp.lexer import *
     from hatch_cuda_kernels.cpp.macros import *
     from hatch_cuda_kernels.cpp.reading import *
@@ -24,9 +23,8 @@ __getattr__ = lazy(
     __name__,
     {
         "conditions": "PROBES evaluate",
-        "declarations": "Declaration Declarator",
+        "declarations": "CLASS_KEYS Declaration Declarator",
         "edits": "Edit Edited Editor outermost",
-        "heads": "CLASS_KEYS",
         "lexer": (
             "Directive find_closing is_identifier is_literal lex lex_with_places SourceFile spell split_at_commas "
             "TextError Token"

@@ -1,16 +1,45 @@
-"""Declarations as a tree of scopes, each with the tokens that it is made of."""
+"""Declarations as a tree of scopes, each with the tokens that it is made of, and what these say.
+
+A parser gathers tokens as a head; what is declared, how it is called and what initialises it is told by that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import is_identifier, split_at_commas
+from hatch_cuda_kernels.cpp.lexer import find_closing, is_identifier, is_literal, is_number, split_at_commas
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
+
+
+CLASS_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
+POINTERS: Final = frozenset({"*", "&", "&&"})
+#: What only expressions begin with.
+_BEGIN_VALUES: Final = frozenset({"-", "&", "*", "!", "{", "nullptr", "true", "false"})
+OPENING: Final = frozenset("([{")
+CLOSED: Final = frozenset(")]}")
+#: What takes parentheses and is no declarator.
+CALLED: Final = frozenset(
+    """
+    alignas decltype noexcept throw explicit requires typeof __typeof__ __typeof asm __asm__ __asm sizeof alignof
+    static_assert _Static_assert _Pragma __pragma __attribute__ __attribute __declspec __align__ __builtin_align__
+    __launch_bounds__ __cluster_dims__ __maxnreg__ __block_size__ __nv_pure__ __grid_constant__ __underlying_type
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
+_TYPES: Final = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "__underlying_type"})
+#: What is no type.
+NO_TYPES: Final = (CALLED - _TYPES) | frozenset(
+    """
+    inline static extern virtual constexpr consteval constinit friend explicit mutable thread_local typedef export
+    __inline__ __inline __forceinline__ __noinline__ __host__ __device__ __global__ __managed__ __constant__ __shared__
+    const volatile noexcept override final try
+    """.split()  # noqa: SIM905 - a list would take a line a word
+)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -231,3 +260,251 @@ class Declaration:
         yield self
         for member in self.members:
             yield from member
+
+
+@dataclass
+class Head:
+    """The tokens of a declaration as they are read, and what was noticed of them."""
+
+    tokens: list[StreamToken] = field(default_factory=list)
+    top: list[int] = field(default_factory=list)
+    angles: dict[int, int] = field(default_factory=dict)
+    """Where angle brackets open, by where they close."""
+    attributes: dict[int, int] = field(default_factory=dict)
+    """Where ``[[`` opens, by where it closes."""
+    template: tuple[int, int] | None = None
+    is_specialization: bool = False
+    key: int = -1
+    """The last class key."""
+    operator: int = -1
+    """Where ``operator`` stands that begins a function's name."""
+    parameters: tuple[int, int] | None = None
+    inner_names: list[int] = field(default_factory=list)
+    """The names in ``(*name)`` or ``(name)``."""
+    colon: int = -1
+    """Where members' initialisers, bases or a bit-field's width begin."""
+    value: int = -1
+    """Where the value that is being read begins."""
+    values: list[tuple[int, int]] = field(default_factory=list)
+    commas: list[int] = field(default_factory=list)
+    body: tuple[int, int] | None = None
+
+    @property
+    def last(self) -> str:
+        """The text of the last token that is in no attribute; empty without one."""
+        at = self.before(len(self.tokens))
+        return self.tokens[at].text if at >= 0 else ""
+
+    def before(self, at: int) -> int:
+        """Return the index of the token before one, those of attributes left aside; -1 without one."""
+        at -= 1
+        while at in self.attributes:
+            at = self.attributes[at] - 1
+        return at
+
+    def end_value(self) -> None:
+        """End the value that is being read, if one is."""
+        if self.value >= 0:
+            self.values.append((self.value, len(self.tokens)))
+            self.value = -1
+
+    def declare(self, kind: Kind, stream: Stream, parent: Declaration | None, names: Sequence[str] = ()) -> Declaration:
+        """Return what is declared, with a name and those before it."""
+        found = Declaration(kind, stream, self.tokens, parent, "".join(names[-1:]), tuple(names[:-1]), self.top)
+        found.template, found.is_specialization = self.template, self.is_specialization
+        return found
+
+    def words(self, first: int = 0, last: int | None = None) -> list[str]:
+        """Return the identifiers outside brackets between two tokens."""
+        end = len(self.tokens) if last is None else last
+        return [self.tokens[at].text for at in self.top if first <= at < end and is_identifier(self.tokens[at].text)]
+
+
+def class_names(head: Head) -> tuple[list[str], bool]:
+    """Return a class's name with its qualifiers, and whether it has template arguments."""
+    names: list[str] = []
+    end = head.colon if head.colon >= 0 else len(head.tokens)
+    for at in (at for at in head.top if head.key < at < end):
+        text = head.tokens[at].text
+        if is_identifier(text) and text not in {*CLASS_KEYS, *CALLED, "final"}:
+            names = [*names, text] if names and head.tokens[at - 1].text == "::" else [text]
+    return names, any(head.key < close < end for close in head.angles)
+
+
+def declarators_of(head: Head, first: int, *, is_const: bool = False) -> list[Declarator]:
+    """Return the declarators from a token on; ``is_const`` says whether ``const`` stands before a class's braces."""
+    ends = [*head.commas, len(head.tokens)]
+    found: list[Declarator] = []
+    lead = ["const"] * is_const
+    specifiers: list[str] = []
+    for begin, end in zip([first, *(comma + 1 for comma in head.commas)], ends, strict=True):
+        value = next((one for one in head.values if begin <= one[0] < end), None)
+        stop = value[0] if value else head.colon if begin <= head.colon < end else end
+        top = [at for at in head.top if begin <= at < stop]
+        inner = [at for at in head.inner_names if begin <= at < stop]
+        names = (at for at in reversed(top) if is_identifier(head.tokens[at].text))
+        name = inner[-1] if inner else next((at for at in names if head.tokens[at].text not in CALLED), -1)
+        if name < 0:
+            continue
+        if not found:
+            words = (head.tokens[at].text for at in top if at < name)
+            specifiers = [*lead, *takewhile(lambda text: text != "*", words)]
+        brackets = [at for at in range(name, stop) if head.tokens[at].text == "["]
+        is_const = _is_const(head, begin, name, specifiers if found else lead)
+        is_open_array = any(head.tokens[at + 1].text == "]" for at in brackets)
+        found.append(Declarator(head.tokens[name].text, begin, value, is_const, is_open_array))
+    return found
+
+
+def _bindings(head: Head, first: int) -> list[Declarator]:
+    """Return the names of a structured binding: ``auto [x, y] = z;``."""
+    texts = [token.text for token in head.tokens]
+    opening = texts.index("[") if "[" in texts else 0
+    if opening <= first or not {"auto"} <= {*texts[first:opening]} <= {"auto", "const", "static", *POINTERS}:
+        return []
+    names = texts[opening + 1 : texts.index("]", opening)]
+    value = head.values[0] if head.values else None
+    return [Declarator(name, first, value) for name in names if is_identifier(name)]
+
+
+def _is_const(head: Head, begin: int, name: int, specifiers: Sequence[str]) -> bool:
+    """Return whether an object itself is const: of a pointer, what is behind the last ``*`` says it."""
+    texts = [*specifiers, *(head.tokens[at].text for at in head.top if begin <= at < name)]
+    if name in head.inner_names:
+        opening = max(at for at in range(name) if head.tokens[at].text == "(")
+        texts += [token.text for token in head.tokens[opening:name]]
+    return next((text == "const" for text in reversed(texts) if text in {"*", "const"}), False)
+
+
+def described(head: Head, stream: Stream, parent: Declaration | None) -> Declaration:
+    """Return the declaration that a head is."""
+    found = head.declare("unknown", stream, parent)
+    found.parameters, found.body = head.parameters, head.body
+    first = head.template[1] if head.template else 0
+    words = head.words(first)
+    kind = _kind_by_word(head, words)
+    if kind is not None:
+        found.kind = kind
+        if kind == "instantiation" and head.parameters is not None:
+            _name_function(found, head)
+        else:
+            found.name = _plain_name(head, kind, words)
+        return found
+    if head.parameters is not None:
+        begin, (opening, close) = _name_function(found, head), head.parameters
+        needs_type = not (found.name.startswith(("~", "operator ")) or found.is_constructor)
+        is_only_name = len([at for at in head.top if first <= at < opening]) == 1
+        if is_only_name and [token.text for token in head.tokens[close + 1 : close + 2]] == ["->"]:
+            found.kind = "guide"  # S(int) -> S<int>;
+        elif not (needs_type and NO_TYPES.issuperset(head.words(first, begin))):  # else it is an unknown macro
+            found.kind = "function"
+        return found
+    found.declarators = _bindings(head, first) or declarators_of(head, first)
+    if found.declarators and (len(words) > 1 or head.inner_names or len(found.declarators) > 1):
+        found.kind = "variable"
+        found.name = found.declarators[0].name
+        qualified = (at for at in head.top if head.tokens[at].text == found.name and head.tokens[at - 1].text == "::")
+        found.qualifier, _ = _qualifier_before(head, next(qualified, 0))
+    return found
+
+
+#: What a declaration is that begins with a keyword.
+_BEGINNINGS: Final[dict[str, Kind]] = {
+    "template": "instantiation",
+    "namespace": "using",
+    **dict.fromkeys(("static_assert", "_Static_assert", "asm", "__asm__", "__asm"), "assertion"),
+}
+
+
+def _kind_by_word(head: Head, words: Sequence[str]) -> Kind | None:
+    """Return what a declaration is by its keywords alone; None for a function, a variable or what is not clear."""
+    begins = words[0] if words else ""
+    if words[:2] == ["extern", "template"]:
+        return "instantiation"
+    if begins == "using":
+        return "alias" if any(head.tokens[at].text == "=" for at in head.top) else "using"
+    if "typedef" in words:
+        return "alias"
+    if "concept" in words:
+        return "concept"
+    return _BEGINNINGS.get(begins) or ("forward" if _is_forward(head) else None)
+
+
+def _is_forward(head: Head) -> bool:
+    """Return whether a class or an enumeration is declared without what it holds."""
+    if head.key < 0 or head.parameters is not None or head.values:
+        return False
+    names = [at for at in head.top if at > head.key and is_identifier(head.tokens[at].text)]
+    names = [at for at in names if head.tokens[at].text not in CLASS_KEYS | CALLED]
+    qualified = sum(head.tokens[at - 1].text == "::" for at in names)
+    is_opaque = head.tokens[head.key].text == "enum" and head.colon >= 0
+    has_one_name = is_opaque or len(names) - qualified <= 1
+    return has_one_name and not any(head.tokens[at].text in POINTERS for at in head.top)
+
+
+def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
+    if kind == "alias":
+        if words[0] == "using":
+            return words[1] if len(words) > 1 else ""
+        if head.parameters is not None and not head.inner_names:
+            return head.tokens[head.before(head.parameters[0])].text
+        declared = declarators_of(head, 0)
+        return declared[-1].name if declared else ""
+    if kind == "concept":
+        return words[list(words).index("concept") + 1]
+    if kind in {"forward", "instantiation"} and head.key >= 0:
+        return class_names(head)[0][-1]
+    return words[-1] if kind in {"using", "instantiation"} and words else ""
+
+
+def _name_function(found: Declaration, head: Head) -> int:
+    """Set a function's name and qualifier; return where these begin."""
+    assert head.parameters is not None  # noqa: S101 - it is a function
+    at = head.before(head.parameters[0])
+    if head.operator >= 0:
+        at = head.operator
+        texts = [token.text for token in head.tokens[at : head.parameters[0]]]
+        pairs = zip(texts, [*texts[1:], ";"], strict=True)
+        found.name = "".join(f"{one} " if is_identifier(one) and is_identifier(two) else one for one, two in pairs)
+    elif head.inner_names:
+        at = head.inner_names[-1]
+        found.name = head.tokens[at].text
+    else:
+        if at in head.angles:
+            at = head.angles[at] - 1
+            found.is_specialization = True
+        found.name = head.tokens[at].text
+        if at and head.tokens[at - 1].text == "~":
+            at -= 1
+            found.name = f"~{found.name}"
+    found.qualifier, begin = _qualifier_before(head, at)
+    return begin
+
+
+def _qualifier_before(head: Head, at: int) -> tuple[tuple[str, ...], int]:
+    """Return the names of ``a::b<c>::`` before a name, and where they begin."""
+    names: list[str] = []
+    while at > 0 and head.tokens[at - 1].text == "::":
+        at -= 2
+        if at in head.angles:
+            at = head.angles[at] - 1
+        if at < 0 or not is_identifier(head.tokens[at].text):
+            return tuple(names), at + 1
+        names.insert(0, head.tokens[at].text)
+    return tuple(names), at
+
+
+def is_value(head: Head, first: int, close: int) -> bool:
+    """Return whether what is in parentheses is no parameter: a literal, or what only expressions begin with."""
+    texts = [token.text for token in head.tokens[first + 1 : close]] if head.operator < 0 else []
+    is_first, at = True, 0
+    while at < len(texts):
+        text = texts[at]
+        if is_first and (is_number(text) or is_literal(text) or text in _BEGIN_VALUES):
+            return True
+        if text == "=":
+            return False
+        is_first = text == ","
+        opens = text in OPENING or (text == "<" and at > 0 and is_identifier(texts[at - 1]))
+        at = 1 + ((find_closing(texts, at) if opens else None) or at)
+    return False

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels.cpp.declarations import Declaration, Kind
-from hatch_cuda_kernels.cpp.heads import (
+from hatch_cuda_kernels.cpp.declarations import (
     CALLED,
     CLASS_KEYS,
     CLOSED,
     NO_TYPES,
     OPENING,
     POINTERS,
+    Declaration,
     Head,
+    Kind,
     class_names,
     declarators_of,
     described,
