@@ -211,15 +211,28 @@ typedef int (q)(int x);
 friend class r;
 const int s(1), t(A());
 extern "C" int u(int x) { return 1; }
+template <class T> using D = X<T>;
+static_assert(sizeof(int) == 4, "{");
+template <class T> struct V { T a; static_assert(N < 3); struct W { int b; MARK int c(int x) { return x; } }; };
+template <class T, class U> class V<X<T>, U> { MAYBE int d; EMPTY };
+class E final { };
+struct EMPTY F { }; struct NAMED { };
+struct G : S, V<int> { }; struct __align__(8) H { int a; };
+struct I { } i1; union J { int a; }; struct K { int a; } __attribute__((packed));
 """
 
 
 def test_what_is_passed_at_a_glance_is_what_is_read():
-    """An alias or a function of which nobody asked more than its name, its words and its body is as it is in full."""
+    """A declaration of which nobody asked more than its name, its words and its braces is as it is in full."""
     (reading,), _ = readings(SIMPLE)
     passed = [one for one in reading if one._first >= 0]
-    assert {"A", "f", "g", "k"} <= {one.name for one in passed}
+    assert {"A", "f", "g", "k", "D", "", "V", "W", "c"} <= {one.name for one in passed}
     for one in passed:
-        told = one.kind, one.name, one.qualifier, one.body_texts, one.words
-        whole = one.stream.read_at(one.tokens[0].at, one.parent)
-        assert told == (whole.kind, whole.name, whole.qualifier, whole.body_texts, whole.words)
+        found = told(one)
+        assert found == told(one.stream.read_at(one.begin, one.parent))
+
+
+def told(one):
+    """Return what a declaration says that its tokens need not be read for."""
+    members = [member.full_name() for member in one.members]
+    return one.kind, one.name, one.qualifier, one.body_texts, one.words, one.bases, one.has_tail, members
