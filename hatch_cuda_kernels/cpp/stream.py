@@ -103,6 +103,7 @@ class Stream:
         self.file = self._visit.file
         self._macros = self._visit.macros.table
         self.known = self._macros.names
+        self._telling = self._bracing.union(CLOSING, CLOSING.values())
         self._places: dict[tuple[str, int], list[int]] = {}
         self._marks: dict[frozenset[str], list[list[StreamToken]]] = {}
         self._even: dict[tuple[str, int], bool] = {}
@@ -178,7 +179,7 @@ class Stream:
         for item in items:
             if isinstance(item, Inclusion):
                 continue
-            for text in item.tokens:
+            for text in filter(self._telling.__contains__, item.tokens):
                 macro = self._macro_at(text, item.time) if text in self._bracing else None
                 for one in (text,) if macro is None else (token.text for token in macro.body):
                     if one in CLOSING:
