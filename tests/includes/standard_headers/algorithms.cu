@@ -71,6 +71,7 @@ EVALUATED summed() {
 CHECK(summed() == 15);
 #if __cplusplus >= 201703L
 CHECK(std::clamp(5, 1, 3) == 3 && std::gcd(12, 18) == 6 && std::gcd(-4, 6u) == 2 && std::lcm(4, 6) == 12);
+CHECK(noexcept(std::gcd(12, 18)) && noexcept(std::lcm(4L, 6u)));
 EVALUATED scanned() {
     int a[3] = {1, 2, 3}, b[3] = {};
     std::exclusive_scan(a, a + 3, b, 0);

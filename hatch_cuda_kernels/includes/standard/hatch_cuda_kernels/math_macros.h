@@ -39,6 +39,6 @@ enum { FP_NAN, FP_INFINITE, FP_ZERO, FP_SUBNORMAL, FP_NORMAL };
 #define FP_ILOGBNAN (-2147483647 - 1)
 #define MATH_ERRNO 1
 #define MATH_ERREXCEPT 2
-#define math_errhandling 0
+#define math_errhandling 3
 
 #endif
