@@ -3,6 +3,10 @@
 
 #include <stdint.h>
 
+typedef struct {
+    long quot, rem;
+} imaxdiv_t;
+
 #define PRId8 "hhd"
 #define PRIdLEAST8 "hhd"
 #define PRIdFAST8 "hhd"

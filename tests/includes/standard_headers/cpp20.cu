@@ -1,6 +1,7 @@
 #include <bit>
 #include <compare>
 #include <concepts>
+#include <iterator>
 #include <numbers>
 #include <source_location>
 #include <span>
@@ -33,6 +34,7 @@ static_assert(std::is_same_v<decltype(Place{} <=> Place{}), std::strong_ordering
 static_assert(std::is_same_v<decltype(std::pair(1, 2.f) <=> std::pair(1, 2.f)), std::partial_ordering>);
 static_assert((std::tuple(1, 2) <=> std::tuple(1, 3)) < 0 && std::tuple(2, 1) >= std::tuple(1, 9));
 static_assert(std::is_same_v<std::common_comparison_category_t<std::strong_ordering, std::weak_ordering>, std::weak_ordering>);
+static_assert(!(std::unreachable_sentinel == 1) && sizeof(std::default_sentinel_t) == 1);
 static_assert((1 <=> 2) < 0 && std::is_lt(1.0 <=> 2.0) && 0 < (2 <=> 1));
 
 static_assert(std::span<const int>().empty() && std::span<int, 4>::extent == 4 && sizeof(std::span<int, 4>) == 8);

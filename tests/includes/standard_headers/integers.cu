@@ -17,6 +17,7 @@ static_assert(LLONG_MIN == L<long long>::min() && ULONG_MAX == L<unsigned long>:
 static_assert(INT64_MAX == L<int64_t>::max() && UINT64_MAX == L<uint64_t>::max() && SIZE_MAX == L<size_t>::max(), "");
 static_assert(L<signed char>::min() == -128 && L<short>::max() == 32767 && L<bool>::max() && L<char>::digits == 7, "");
 static_assert(L<int>::digits10 == 9 && L<unsigned long long>::digits10 == 19 && L<unsigned>::is_modulo, "");
+static_assert(sizeof(std::imaxdiv_t) == 16 && sizeof(imaxdiv_t{}.quot) == 8, "");
 static_assert(L<int>::traps && L<char16_t>::traps && !L<float>::traps, "");
 static_assert(INT64_C(5) == 5 && UINT32_C(7) == 7 && sizeof(UINT64_C(1)) == 8, "");
 

@@ -170,6 +170,12 @@ struct owner_less {
     template <class _U, class _V>
     _HATCH_HD bool operator()(const _U&, const _V&) const noexcept;
 };
+template <>
+struct owner_less<void> {
+    template <class _U, class _V>
+    _HATCH_HD bool operator()(const _U&, const _V&) const noexcept;
+    typedef void is_transparent;
+};
 template <class _T>
 struct hash<shared_ptr<_T>> {
     _HATCH_HD size_t operator()(const shared_ptr<_T>&) const noexcept;

@@ -66,6 +66,15 @@ template <class _It>
 using iter_difference_t = typename iterator_traits<remove_cvref_t<_It>>::difference_type;
 template <class _It>
 using iter_reference_t = decltype(*declval<_It&>());
+struct default_sentinel_t {};
+inline constexpr default_sentinel_t default_sentinel{};
+struct unreachable_sentinel_t {
+    template <class _It>
+    _HATCH_HD friend constexpr bool operator==(unreachable_sentinel_t, const _It&) noexcept {
+        return false;
+    }
+};
+inline constexpr unreachable_sentinel_t unreachable_sentinel{};
 #endif
 
 namespace __hatch {
