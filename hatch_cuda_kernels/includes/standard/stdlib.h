@@ -54,6 +54,8 @@ _HATCH_HOST void srandom(unsigned);
 _HATCH_HOST div_t div(int, int);
 _HATCH_HOST ldiv_t ldiv(long, long);
 _HATCH_HOST lldiv_t lldiv(long long, long long);
+_HATCH_HOST ldiv_t div(long, long);
+_HATCH_HOST lldiv_t div(long long, long long);
 _HATCH_HOST void qsort(void*, size_t, size_t, int (*)(const void*, const void*));
 _HATCH_HOST void* bsearch(const void*, const void*, size_t, size_t, int (*)(const void*, const void*));
 _HATCH_HOST int mblen(const char*, size_t);
