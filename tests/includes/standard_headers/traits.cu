@@ -135,8 +135,21 @@ __host__ __device__ constexpr unsigned long answers() {
     }
     return all;
 }
+template <bool is_asked, unsigned long number, size_t size, size_t alignment, class T>
+struct Answers {
+    static constexpr bool agree = answers<T>() == number && sizeof(T) == size && alignof(T) == alignment;
+};
+template <unsigned long number, size_t size, size_t alignment, class T>
+struct Answers<false, number, size, alignment, T> {
+    static constexpr bool agree = true;
+};
+#ifdef SAMPLE  // nvcc takes half a minute for all
+#define IS_ASKED (__COUNTER__ % SAMPLE == 0)
+#else
+#define IS_ASKED true
+#endif
 #define ANSWERS(number, size, alignment, ...) \
-    static_assert(answers<__VA_ARGS__>() == number && sizeof(__VA_ARGS__) == size && alignof(__VA_ARGS__) == alignment, #__VA_ARGS__);
+    static_assert(Answers<IS_ASKED, number, size, alignment, __VA_ARGS__>::agree, #__VA_ARGS__);
 ANSWERS(0x78417ffffe0, 1, 1, bitset<0>)
 ANSWERS(0x70437ffffe0, 8, 8, bitset<1>)
 ANSWERS(0x70437ffffe0, 8, 8, bitset<8>)
