@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -192,13 +192,27 @@ def _differs(condition: Condition, nvcc: Mapping[str, cpp.State]) -> bool:
 
     if condition.holds is not None:
         return cpp.evaluate(condition.directive, look_up) != condition.holds
-    tokens, is_answered = _with_probes(condition.directive, nvcc)
-    return is_answered or any(_is_nvccs(token.text, macros, condition.time, nvcc) for token in tokens)
+    tokens, is_answered = _with_probes(condition, nvcc)
+    texts = (token.text for token in tokens)
+    return is_answered or any(
+        _is_nvccs(text, macros, condition.time, nvcc) or _is_absent(text, condition) for text in texts
+    )
 
 
-def _with_probes(directive: Directive, nvcc: Mapping[str, cpp.State]) -> tuple[list[cpp.MacroToken], bool]:
-    """Return the tokens of a condition, each probe as one, and whether nvcc's host answers one of them."""
-    tokens = directive.tokens()
+def _with_probes(condition: Condition, nvcc: Mapping[str, cpp.State]) -> tuple[list[cpp.MacroToken], bool]:
+    """Return the tokens of a condition, each probe as one, and whether nvcc's host answers one of them.
+
+    Macros are expanded if they lead to a probe.
+    """
+    _, directive, _, macros, time = condition
+    leading = frozenset() if directive.word.endswith("def") else cpp.leading_to(cpp.PROBES, macros.definitions)
+
+    def look_up(name: str) -> Macro | None:
+        known = macros.at(name, time) if name in leading else ()
+        return known[0] if len(known) == 1 else None
+
+    spelled_tokens = (cpp.MacroToken(token.text, token.is_spaced) for token in directive.tokens())
+    tokens = _expanded(condition, look_up, cpp.PROBES | {"defined"}, spelled_tokens)
     found: list[cpp.MacroToken] = []
     is_answered, at = False, 0
     while at < len(tokens):
@@ -213,6 +227,24 @@ def _with_probes(directive: Directive, nvcc: Mapping[str, cpp.State]) -> tuple[l
         is_answered |= is_known
         at = end + 1
     return found, is_answered
+
+
+def _expanded(
+    condition: Condition,
+    look_up: Callable[[str], Macro | None],
+    kept: Collection[str],
+    tokens: Iterable[cpp.MacroToken],
+) -> list[cpp.MacroToken]:
+    """Return what tokens of a condition become. Raises TextError where that is no use of a macro."""
+    try:
+        return cpp.Expander(look_up, kept=kept).expand(tokens)
+    except cpp.ExpansionError as error:
+        raise cpp.TextError(str(error), condition.file, condition.directive.start) from error
+
+
+def _is_absent(name: str, condition: Condition) -> bool:
+    """Return whether a macro is NVRTC's own, and nothing for nvcc."""
+    return name in _nvrtcs() and condition.macros.at(name, condition.time) == (None,)
 
 
 def _nvrtcs() -> frozenset[str]:
@@ -233,11 +265,11 @@ def _with_values(condition: Condition, nvcc: Mapping[str, cpp.State]) -> str:
         known = macros.at(name, time)
         return known[0] if len(known) == 1 and _is_nvccs(name, macros, time, nvcc) else None
 
-    taken, _ = _with_probes(directive, nvcc)
+    taken, _ = _with_probes(condition, nvcc)
     if directive.word.endswith("def"):
         words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
         taken = [*map(cpp.MacroToken, words), *taken[:1]]
-    texts = cpp.texts_of(cpp.Expander(look_up, kept={"defined"}).expand(taken))
+    texts = cpp.texts_of(_expanded(condition, look_up, {"defined"}, taken))
     found: list[str] = []
     while texts:
         text = texts.pop(0)
@@ -245,7 +277,10 @@ def _with_values(condition: Condition, nvcc: Mapping[str, cpp.State]) -> str:
             operand = texts[: 3 if texts[:1] == ["("] else 1]
             del texts[: len(operand)]
             name = operand[len(operand) // 2] if operand else ""
-            found += ["1"] if look_up(name) else [text, *operand]
+            known = ["1"] if look_up(name) else ["0"] if _is_absent(name, condition) else []
+            found += known or [text, *operand]
+        elif _is_absent(text, condition):
+            found.append("0")
         elif _is_nvccs(text, macros, time, nvcc):
             raise cpp.TextError("this condition depends on the compiler in several ways", file, directive.start)
         else:

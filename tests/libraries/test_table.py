@@ -106,7 +106,7 @@ def test_a_system_header_is_spelled_so():
 def conditions_hold(conditions, std):
     """Compile a source that has an error where one of these conditions does not hold, as nvcc does."""
     lines = [f"#if !({condition})\n#error {condition}\n#endif" for condition in conditions]
-    source = "\n".join([*lines, "__global__ void k() {}\n"])
+    source = "\n".join(["#define HAS(x) (__has_builtin(x))", *lines, "__global__ void k() {}\n"])
     return compile_to_ptx(source, arch="compute_90", options={"std": std}, use_cache=False)
 
 
@@ -124,6 +124,8 @@ def conditions_hold(conditions, std):
         ),
         ("c++17", ("__has_include(<immintrin.h>)", "!__has_include(<mdspan>)", "__has_include(<optional>)")),
         ("c++17", ("__CUDA_ARCH__ < 900 || !__has_builtin(__builtin_assume) && __has_include(<stdatomic.h>)",)),
+        ("c++17", ("__CUDA_ARCH__ >= 900 && HAS(__builtin_memcpy)", "__CUDA_ARCH__ < 900 || !HAS(__builtin_assume)")),
+        ("c++17", ("__CUDA_ARCH__ >= 900 && !defined __EDG__", "__CUDA_ARCH__ < 900 || !__EDG__")),
         ("c++20", ("__cpp_constexpr == 202002", "defined(__CHAR8_TYPE__)", "__cpp_lib_ranges == 202110")),
     ],
 )
