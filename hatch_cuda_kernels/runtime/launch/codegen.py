@@ -118,9 +118,9 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     return bind
 
 
-def prepare_launches(kinds: Sequence[str], types: Sequence[str]) -> None:
+def prepare_launches(kinds: Sequence[str], types: Sequence[str], names: Sequence[str]) -> None:
     """Compile the function for the usual launch of a kernel with such parameters, before there is a driver."""
-    signature = Signature("", kinds, types)
+    signature = Signature("", kinds, types, names)
     _maker(signature.packings, bool(signature.offsets), "current")
 
 
