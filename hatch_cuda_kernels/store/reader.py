@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from hatch_cuda_kernels.errors import InputError, StoreError, suggest
 from hatch_cuda_kernels.integrity import check_shape, file_name, sha256
@@ -294,9 +294,14 @@ class StoreReader:
 
 def _read_json(path: Path, parse: Callable[[Any], T]) -> T:
     try:
-        return parse(json.loads(path.read_bytes().decode()))  # of bytes, it would guess the encoding
+        text = path.read_bytes().decode()  # of bytes, json.loads would guess the encoding
+        return parse(json.loads(text, parse_constant=_refuse_constant))
     except (OSError, ValueError, RecursionError) as error:
         raise StoreError(str(path), f"cannot read the index: {error}") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")  # RFC 8259, section 6; Python reads NaN and Infinity
 
 
 def unpack_block(block: bytes, size: int) -> bytes:

@@ -96,27 +96,30 @@ class _Re:
 
 
 class _Scanned:
-    """How ``json`` reads by default."""
+    """How ``json`` reads by default, with what is done of NaN and Infinity."""
 
     strict = True
     object_hook = object_pairs_hook = None
-    parse_float, parse_int, parse_constant = float, int, float
+    parse_float, parse_int = float, int
+
+    def __init__(self, parse_constant: Callable[[str], Any]) -> None:
+        self.parse_constant = parse_constant
 
 
 class _Json:
     """As much of ``json`` as reading takes, without its import of ``re``."""
 
     @staticmethod
-    def loads(text: str) -> Any:
+    def loads(text: str, parse_constant: Callable[[str], Any] = float) -> Any:
         """Return what a text says. Raises ValueError if it is no JSON, RecursionError if it nests too deep."""
         try:
             from _json import make_scanner
 
-            scan = make_scanner(_Scanned)  # type: ignore[arg-type]  # it asks for these attributes
+            scan = make_scanner(_Scanned(parse_constant))  # type: ignore[arg-type]  # it asks for these attributes
         except (ImportError, AttributeError):  # another Python
             import json as real
 
-            return real.loads(text)
+            return real.loads(text, parse_constant=parse_constant)
         text = text.strip(" \t\n\r")
         try:
             value, end = scan(text, 0)

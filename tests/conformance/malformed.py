@@ -86,6 +86,7 @@ INDEXES = {
     "index-cut-short": store(scale()) | {"scale/index.json": INDEX[:-20]},
     "index-with-byte-order-mark": store(scale()) | {"scale/index.json": b"\xef\xbb\xbf" + INDEX},
     "index-in-utf-16": store(scale()) | {"scale/index.json": INDEX.decode().encode("utf-16")},
+    "index-with-a-number-that-json-lacks": store(scale()) | {"scale/index.json": b'{"more": NaN, ' + INDEX[1:]},
     "index-no-object": store(scale()) | {"scale/index.json": b"[]\n"},
     "schema-missing": with_index(schema=LEFT_OUT),
     "schema-3": with_index(schema=3),
