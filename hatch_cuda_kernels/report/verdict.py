@@ -234,6 +234,11 @@ class _Side:
         module = listed_module(line.module)
         return line.name if len(self.lines[line.key]) == 1 else f"{line.name} ({module})"
 
+    def variant(self, module: str) -> tuple[str, frozenset[tuple[str, str]]]:
+        """Return a module's family and the values of its axes; its name has them in the manifest's order."""
+        index = self.modules[module][0]
+        return index.family, frozenset(index.axes.items())
+
     def rule(self, line: KernelLine) -> LaunchRule | None:
         """Return the rule by which a kernel is launched."""
         return find_rule(map(LaunchRule.from_json, self.indexes[line.module].launch), line.name)
@@ -274,7 +279,12 @@ def _places(before: _Side, after: _Side, key: str) -> tuple[list[str], list[str]
     """Return the modules that lost a key, those that got it, and those from which to which it moved."""
     old, new = (side.lines.get(key, {}).keys() for side in (before, after))
     gone, came = sorted(old - new), sorted(new - old)
-    return ([], [], [*zip(gone, came, strict=True)]) if len(gone) == len(came) else (gone, came, [])
+    variants = {after.variant(module): module for module in came}
+    moved = [(one, variants[there]) for one in gone if (there := before.variant(one))[0] and there in variants]
+    for one, other in moved:
+        gone.remove(one)
+        came.remove(other)
+    return ([], [], [*moved, *zip(gone, came, strict=True)]) if len(gone) == len(came) else (gone, came, moved)
 
 
 def _pairs(before: _Side, after: _Side) -> Iterator[_Listed]:

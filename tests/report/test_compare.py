@@ -549,6 +549,23 @@ def test_folders_and_wheels_are_compared_alike(released, rebuilt, verdict):
         assert not {"requirement-raised", "total-rose"} & {change[0] for change in changes}
 
 
+def test_variants_are_the_same_in_another_order_of_axes(rebuilt, verdict):
+    """The module's name is other, the types of its kernel are not."""
+    variants = 'matrix: {T: [char, float], U: [char, double]}, options: {define: {TYPE: "{T}", OTHER: "{U}"}}}'
+    head = "schema: 1\narches: [sm_80]\nmodules:\n"
+    text = (("(TYPE* x)", "(TYPE* x, OTHER* y)"),)
+    old, new = (
+        rebuilt(text, f'{head}  "build_{axes}": {{source: build.cu, {variants}\n') for axes in ("{T}_{U}", "{U}_{T}")
+    )
+    severity, changes = verdict(old, new)
+    assert severity == "major"
+    assert sorted((kind, one, other) for kind, _, one, other in changes) == [
+        ("moved", "build_char_double", "build_double_char"),
+        ("moved", "build_float_char", "build_char_float"),
+        ("moved", "build_float_double", "build_double_float"),
+    ]
+
+
 def test_two_packages_are_not_two_releases(released, plant, capsys):
     """Names are compared as indexes of packages do."""
     other = plant(metadata("Name: mylib", "Name: other_lib"))
