@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "conditions": "PROBES evaluate",
+        "conditions": "evaluate KEPT PROBES",
         "declarations": "CLASS_KEYS Declaration Declarator",
         "edits": "Edit Edited Editor outermost",
         "lexer": (
@@ -30,8 +30,8 @@ __getattr__ = lazy(
             "TextError Token"
         ),
         "macros": (
-            "find_parenthesis Expander ExpansionError leading_to Macro MacroTable MacroToken parse_define "
-            "parse_defines parse_definition State texts_of unknown_macro"
+            "Expander ExpansionError leading_to length_of_call Macro MacroTable MacroToken parse_define parse_defines "
+            "parse_definition State texts_of unknown_macro UNKNOWN_VALUE"
         ),
         "reading": "parse read_alone Reading",
         "stream": "closes_captures Cursor Stream StreamToken",

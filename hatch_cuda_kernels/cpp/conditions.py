@@ -22,6 +22,7 @@ from hatch_cuda_kernels.cpp.macros import (
     Macro,
     MacroToken,
     State,
+    length_of_call,
     shared_token,
 )
 
@@ -38,7 +39,7 @@ PROBES: Final = frozenset(
     f"__has_{kind}" for kind in ("attribute", "builtin", "c_attribute", "cpp_attribute", "include", "include_next")
 )
 #: What keeps its operand as it is spelled.
-_KEPT: Final = PROBES | {"defined"}
+KEPT: Final = frozenset({"defined", "__has_include", "__has_include_next"})
 _PRECEDENCE: Final = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
     ("*", "/", "%"),
@@ -102,10 +103,19 @@ def _value(tokens: Sequence[MacroToken], reached: Mapping[str, State], look_up: 
         chosen = product(*([(one,) for one in reached[name]] for name in several))
         ways = (dict(zip(several, each, strict=True)) for each in chosen)
 
-    def outcome(way: Mapping[str, State]) -> bool | None:
-        return _outcome(tokens, lambda name: way[name] if name in way else look_up(name))
+    way: Mapping[str, State] = {}
 
-    outcomes = {*map(outcome, ways)}
+    def meant(name: str) -> State:
+        return way[name] if name in way else look_up(name)
+
+    def known(name: str) -> Macro | None:
+        found = meant(name)
+        return found[0] if len(found) == 1 else None
+
+    outcomes = set[bool | None]()
+    expander = Expander(known, kept=KEPT)  # one, so that all ways have one budget
+    for way in ways:  # noqa: B007 - the look-ups read it
+        outcomes.add(_outcome(expander, tokens, meant))
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
@@ -121,13 +131,9 @@ def _is_defined(name: str, look_up: LookUp) -> bool | None:
     return states.pop() if len(states) == 1 else None
 
 
-def _outcome(tokens: Sequence[MacroToken], look_up: LookUp) -> bool | None:
-    def known(name: str) -> Macro | None:
-        found = look_up(name)
-        return found[0] if len(found) == 1 else None
-
+def _outcome(expander: Expander, tokens: Sequence[MacroToken], look_up: LookUp) -> bool | None:
     try:
-        expanded = Expander(known, kept=_KEPT).expand(tokens)
+        expanded = expander.expand(tokens)
         value = _ConditionParser([_WORDS.get(token.text, token.text) for token in expanded], look_up).value()
     except (_SyntaxError, ExpansionError, RecursionError):
         return None
@@ -217,6 +223,8 @@ class _ConditionParser:
             if name == "(":
                 name = self._next()
                 self._take(")")
+            if not is_identifier(name):
+                raise _SyntaxError
             is_defined = _is_defined(name, self._look_up)
             return _UNKNOWN if is_defined is None else _Value(int(is_defined))
         if token in PROBES:
@@ -238,12 +246,14 @@ class _ConditionParser:
 
     def _probe(self, asked: str) -> _Value:
         """Return the answer to a probe, whose operand is next, as if a macro were called so."""
-        depth, spelled = 0, asked
-        while depth or spelled == asked:
-            text = self._next()
-            spelled += text
-            depth += (text == "(") - (text == ")")
-        found = self._look_up(spelled) if asked in PROBES else ()
+        here = range(self._at, len(self._tokens))
+        operand = self._tokens[self._at : self._at + length_of_call(map(self._tokens.__getitem__, here))]
+        if not operand:
+            raise _SyntaxError
+        self._at += len(operand)
+        if asked not in PROBES or (asked not in KEPT and any(any(self._look_up(one)) for one in operand)):
+            return _UNKNOWN  # a name in it is a macro of several definitions
+        found = self._look_up("".join((asked, *operand)))
         if len(found) != 1:
             return _UNKNOWN
         if found[0] is None:

@@ -375,59 +375,35 @@ class Expander:
             is_free = token.text not in token.hidden and is_identifier(token.text)
             macro = self._look_up(token.text) if is_free else None
             if token.text in self._kept:
-                found += [token, *self._operand(waiting)]
+                found += [token, *self._call(waiting)]
             elif macro is None:
                 found.append(token)
             elif macro.parameters is None:
                 waiting += self._replaced(macro, token, {}, token.hidden)[::-1]
             elif waiting and waiting[-1].text == "(":
-                arguments, close = self._arguments(macro, waiting)
-                if close is None:
+                call = self._call(waiting)
+                arguments = _arguments(macro, call) if call else None
+                if arguments is None:
                     found.append(token)
+                    waiting += call[::-1]
                 else:
-                    waiting += self._replaced(macro, token, arguments, token.hidden & close.hidden)[::-1]
+                    waiting += self._replaced(macro, token, arguments, token.hidden & call[-1].hidden)[::-1]
             else:
                 found.append(token)
         return found
 
-    def _operand(self, waiting: list[MacroToken]) -> list[MacroToken]:
-        """Take a word, or all between parentheses, off what waits."""
-        found: list[MacroToken] = []
-        depth = 0
-        while waiting:
-            found.append(waiting.pop())
-            depth += (found[-1].text == "(") - (found[-1].text == ")")
-            if not depth:
-                break
+    def _call(self, waiting: list[MacroToken]) -> list[MacroToken]:
+        """Take a word, or all from a parenthesis to the one that closes it, off what waits; nothing where none does."""
+        count = length_of_call(token.text for token in reversed(waiting))
+        self._spend(0 if count else len(waiting))
+        found = waiting[len(waiting) - count :][::-1]
+        del waiting[len(waiting) - count :]
         return found
 
     def _spend(self, count: int) -> None:
         self._left -= count
         if self._left < 0:
             raise ExpansionError("this use of a macro becomes more than 262,144 tokens")
-
-    def _arguments(self, macro: Macro, waiting: list[MacroToken]) -> tuple[Arguments, MacroToken | None]:
-        """Take a call's arguments off what waits; return them by parameter, with the parenthesis that closes it."""
-        depth, at = 0, len(waiting) - 1
-        parts: list[list[MacroToken]] = [[]]
-        names = macro.parameters or ()
-        while at >= 0:
-            token = waiting[at]
-            depth += (token.text == "(") - (token.text == ")")
-            if depth == 0:
-                break
-            if token.text == "," and depth == 1 and not (macro.is_variadic and len(parts) >= len(names)):
-                parts.append([])
-            elif at != len(waiting) - 1:
-                parts[-1].append(token)
-            at -= 1
-        else:
-            return {}, None
-        if len(parts) > len(names) and not (len(parts) == 1 and not parts[0]):
-            return {}, None  # a call that no compiler takes
-        close = waiting[at]
-        del waiting[at:]
-        return dict(zip(names, [*parts, *([] for _ in names)], strict=False)), close
 
     def _replaced(
         self, macro: Macro, use: MacroToken, arguments: Arguments, hidden: frozenset[str]
@@ -455,10 +431,10 @@ class Expander:
                 new = [MacroToken(_quoted(arguments[follows]), token.is_spaced)]
                 at += 1
             elif token.text == _OPTIONAL and follows == "(" and macro.is_variadic:
-                close = find_parenthesis(body, at)
+                end = at + (length_of_call(token.text for token in body[at:]) or len(body))
                 has_rest = bool(self._whole(macro.parameters[-1] if macro.parameters else "", arguments, expanded))
-                new = self._substituted(macro, body[at + 1 : close], arguments) if has_rest else []
-                at = close + 1
+                new = self._substituted(macro, body[at + 1 : end - 1], arguments) if has_rest else []
+                at = end
             elif token.text in arguments:
                 is_operand = is_pasted or follows == "##"
                 new = arguments[token.text] if is_operand else self._whole(token.text, arguments, expanded)
@@ -480,14 +456,29 @@ class Expander:
         return expanded[name]
 
 
-def find_parenthesis(tokens: Sequence[MacroToken], opening: int) -> int:
-    """Return where the parenthesis is that closes the one at ``opening``; the end where there is none."""
+def length_of_call(texts: Iterable[str]) -> int:
+    """Return how many tokens are from a first parenthesis to the one that closes it: 0 where none does, 1 of a word."""
     depth = 0
-    for at in range(opening, len(tokens)):
-        depth += (tokens[at].text == "(") - (tokens[at].text == ")")
+    for count, text in enumerate(texts, 1):
+        depth += (text == "(") - (text == ")")
         if not depth:
-            return at
-    return len(tokens)
+            return count
+    return 0
+
+
+def _arguments(macro: Macro, call: Sequence[MacroToken]) -> Arguments | None:
+    """Return what is between a call's parentheses by parameter; None for a call that no compiler takes."""
+    depth, names = 0, macro.parameters or ()
+    parts: list[list[MacroToken]] = [[]]
+    for token in call[1:-1]:
+        depth += (token.text == "(") - (token.text == ")")
+        if token.text == "," and not depth and not (macro.is_variadic and len(parts) >= len(names)):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    if len(parts) > len(names) and parts != [[]]:
+        return None
+    return dict(zip(names, [*parts, *([] for _ in names)], strict=False))
 
 
 def _pasted(found: list[MacroToken], new: list[MacroToken]) -> list[MacroToken]:

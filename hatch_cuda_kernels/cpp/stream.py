@@ -129,7 +129,7 @@ class Stream:
 
     def forget(self) -> None:
         """Let go of lists of tokens that are made again where they are asked for."""
-        for name in ("texts", "braces", "names"):
+        for name in ("texts", "braces", "names", "_closing"):
             self.__dict__.pop(name, None)
         self._places.clear()
 
@@ -231,6 +231,21 @@ class Stream:
     def names(self) -> list[int]:
         """The indices of words that may be macros."""
         return [*compress(range(len(self.texts)), map(self.known.__contains__, self.texts))]
+
+    @cached_property
+    def _closing(self) -> dict[int, int]:
+        """Where the parenthesis stands that closes one, by its index; none where a file is included between the two."""
+        found: dict[int, int] = {}
+        waiting: list[int] = []
+        wanted = {"(", ")", *(self.texts[at] for at in self._included_at)}
+        for at in compress(range(len(self.texts)), map(wanted.__contains__, self.texts)):
+            if self.texts[at] == "(":
+                waiting.append(at)
+            elif self.texts[at] != ")":
+                waiting.clear()
+            elif waiting:
+                found[waiting.pop()] = at
+        return found
 
     def inclusions_between(self, first: int, last: int) -> range:
         """Return the numbers of the inclusions between two tokens."""
@@ -370,20 +385,7 @@ class Stream:
 
     def _behind_call(self, at: int) -> int:
         """Return the index behind the parentheses that open at a token; that token's where none do."""
-        if self.texts[at : at + 1] != ["("]:
-            return at
-        depth = 0
-        for position in range(at, len(self.texts)):
-            text = self.texts[position]
-            if text == "(":
-                depth += 1
-            elif text == ")":
-                depth -= 1
-                if not depth:
-                    return position + 1
-            elif text.startswith(INCLUSION):
-                return at
-        return at
+        return self._closing[at] + 1 if at in self._closing else at
 
 
 class Cursor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
 
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
+_SEVERAL_WAYS: Final = "this condition depends on the compiler in several ways"
 
 
 @dataclass
@@ -164,87 +165,18 @@ def _change_conditions(unit: TranslationUnit, nvcc: Mapping[str, cpp.State], fou
         if not telling.isdisjoint(condition.directive.texts):
             times[condition.file.name, condition.directive].append(condition)
     for (name, directive), conditions in times.items():
-        if not any(_differs(one, nvcc) for one in conditions):
+        told = [_AsNvcc(one, nvcc) for one in conditions]
+        if not any(one.differs() for one in told):
             continue
         values = {one.holds for one in conditions}
         if None in values or len(values) > 1:
-            texts = {_with_values(one, nvcc) for one in conditions}
+            texts = {one.with_values()[0] for one in told}
         else:
             texts = {str(int(holds)) for holds in values if holds is not None}
         if len(texts) > 1:
-            message = "this condition is read several times and depends on the compiler in several ways"
-            raise cpp.TextError(message, conditions[0].file, directive.start)
+            raise cpp.TextError(f"{_SEVERAL_WAYS}, as it is read several times", conditions[0].file, directive.start)
         text = f"#{'elif' if directive.word.startswith('el') else 'if'} {texts.pop()}"
         found.edits[name].append(cpp.Edit(directive.start, directive.end, text, "condition", directive.operand.strip()))
-
-
-def _differs(condition: Condition, nvcc: Mapping[str, cpp.State]) -> bool:
-    """Return whether a condition may hold for one of nvcc and NVRTC only."""
-    macros = condition.macros
-
-    def look_up(name: str) -> tuple[Macro | None, ...]:
-        known = macros.at(name, condition.time)
-        if libraries.answers_probe(name) or name in _nvrtcs():
-            return ()
-        if known == nvcc.get(name):
-            return () if "(" in name else (None,)
-        return known
-
-    if condition.holds is not None:
-        return cpp.evaluate(condition.directive, look_up) != condition.holds
-    tokens, is_answered = _with_probes(condition, nvcc)
-    texts = (token.text for token in tokens)
-    return is_answered or any(
-        _is_nvccs(text, macros, condition.time, nvcc) or _is_absent(text, condition) for text in texts
-    )
-
-
-def _with_probes(condition: Condition, nvcc: Mapping[str, cpp.State]) -> tuple[list[cpp.MacroToken], bool]:
-    """Return the tokens of a condition, each probe as one, and whether nvcc's host answers one of them.
-
-    Macros are expanded if they lead to a probe.
-    """
-    _, directive, _, macros, time = condition
-    leading = frozenset() if directive.word.endswith("def") else cpp.leading_to(cpp.PROBES, macros.definitions)
-
-    def look_up(name: str) -> Macro | None:
-        known = macros.at(name, time) if name in leading else ()
-        return known[0] if len(known) == 1 else None
-
-    spelled_tokens = (cpp.MacroToken(token.text, token.is_spaced) for token in directive.tokens())
-    tokens = _expanded(condition, look_up, cpp.PROBES | {"defined"}, spelled_tokens)
-    found: list[cpp.MacroToken] = []
-    is_answered, at = False, 0
-    while at < len(tokens):
-        token = tokens[at]
-        is_probe = token.text in cpp.PROBES and at + 1 < len(tokens)
-        end = next((end for end in range(at, len(tokens)) if tokens[end].text == ")"), at) if is_probe else at
-        spelled = "".join(one.text for one in tokens[at : end + 1])
-        is_known = is_probe and (spelled in nvcc or libraries.answers_probe(spelled))
-        [answer] = nvcc.get(spelled, (None,)) if is_known else (None,)
-        text = ("".join(cpp.texts_of(answer.body)) if answer else "0") if is_known else spelled
-        found.append(cpp.MacroToken(text, token.is_spaced))
-        is_answered |= is_known
-        at = end + 1
-    return found, is_answered
-
-
-def _expanded(
-    condition: Condition,
-    look_up: Callable[[str], Macro | None],
-    kept: Collection[str],
-    tokens: Iterable[cpp.MacroToken],
-) -> list[cpp.MacroToken]:
-    """Return what tokens of a condition become. Raises TextError where that is no use of a macro."""
-    try:
-        return cpp.Expander(look_up, kept=kept).expand(tokens)
-    except cpp.ExpansionError as error:
-        raise cpp.TextError(str(error), condition.file, condition.directive.start) from error
-
-
-def _is_absent(name: str, condition: Condition) -> bool:
-    """Return whether a macro is NVRTC's own, and nothing for nvcc."""
-    return name in _nvrtcs() and condition.macros.at(name, condition.time) == (None,)
 
 
 def _nvrtcs() -> frozenset[str]:
@@ -252,40 +184,113 @@ def _nvrtcs() -> frozenset[str]:
     return libraries.words_in("compilers", "nvrtc", "only")
 
 
-def _is_nvccs(name: str, macros: cpp.MacroTable, time: int, nvcc: Mapping[str, cpp.State]) -> bool:
-    """Return whether a name leads to a macro that nvcc alone defines."""
-    return any(known == nvcc.get(one) for one, known in macros.reached([name], time).items())
+class _AsNvcc:
+    """A condition as nvcc decides it."""
 
+    def __init__(self, condition: Condition, nvcc: Mapping[str, cpp.State]) -> None:
+        self._condition: Final = condition
+        self._nvcc: Final = nvcc
+        self._leads: Final[dict[str, tuple[bool, bool]]] = {}
+        self._is_changed = False
 
-def _with_values(condition: Condition, nvcc: Mapping[str, cpp.State]) -> str:
-    """Return what a condition says, with the values that nvcc's own macros have in it. Raises TextError."""
-    file, directive, _, macros, time = condition
+    def differs(self) -> bool:
+        """Return whether it may hold for one of nvcc and NVRTC only. Raises TextError."""
+        if self._condition.holds is None:
+            return self.with_values()[1]
+        return cpp.evaluate(self._condition.directive, self._nvrtcs_state) != self._condition.holds
 
-    def look_up(name: str) -> Macro | None:
-        known = macros.at(name, time)
-        return known[0] if len(known) == 1 and _is_nvccs(name, macros, time, nvcc) else None
+    def with_values(self) -> tuple[str, bool]:
+        """Return it with the values that only nvcc has, and whether there are some. Raises TextError.
 
-    taken, _ = _with_probes(condition, nvcc)
-    if directive.word.endswith("def"):
-        words = ("!", "defined") if directive.word.endswith("ndef") else ("defined",)
-        taken = [*map(cpp.MacroToken, words), *taken[:1]]
-    texts = cpp.texts_of(_expanded(condition, look_up, {"defined"}, taken))
-    found: list[str] = []
-    while texts:
-        text = texts.pop(0)
-        if text == "defined":
-            operand = texts[: 3 if texts[:1] == ["("] else 1]
-            del texts[: len(operand)]
-            name = operand[len(operand) // 2] if operand else ""
-            known = ["1"] if look_up(name) else ["0"] if _is_absent(name, condition) else []
-            found += known or [text, *operand]
-        elif _is_absent(text, condition):
-            found.append("0")
-        elif _is_nvccs(text, macros, time, nvcc):
-            raise cpp.TextError("this condition depends on the compiler in several ways", file, directive.start)
-        else:
-            found.append(text)
-    return " ".join(found)
+        Macros are expanded that lead to such a value, and those with parentheses, whose arguments may.
+        """
+        word = self._condition.directive.word
+        tokens = [cpp.MacroToken(token.text, token.is_spaced) for token in self._condition.directive.tokens()]
+        if word.endswith("def"):
+            tokens = [*map(cpp.MacroToken, ("!", "defined") if word.endswith("ndef") else ("defined",)), *tokens[:1]]
+        try:
+            expanded = cpp.Expander(self._macro, kept=cpp.KEPT).expand(tokens)
+        except cpp.ExpansionError as error:
+            raise self._error(str(error)) from error
+        texts, found, at = [token.text for token in expanded], list[cpp.MacroToken](), 0
+        while at < len(texts):
+            first, name = at, texts[at]
+            at += 1
+            if name == "defined" or name in cpp.PROBES:
+                count = cpp.length_of_call(map(texts.__getitem__, range(at, len(texts))))
+                if not count:
+                    raise self._error(f"{name} without an operand")
+                at += count
+            is_gone = name in expanded[first].hidden  # a macro in its own text, which NVRTC would take for a use
+            value = "0" if is_gone else self._value(texts[first:at])
+            self._is_changed |= value is not None
+            spelled = value or (" " if at - first == 2 else "").join(texts[first:at])
+            found.append(cpp.MacroToken(spelled, expanded[first].is_spaced))
+        return " ".join(cpp.texts_of(found)), self._is_changed
+
+    def _error(self, message: str) -> cpp.TextError:
+        return cpp.TextError(message, self._condition.file, self._condition.directive.start)
+
+    def _state(self, name: str) -> cpp.State:
+        return self._condition.macros.at(name, self._condition.time)
+
+    def _nvrtcs_state(self, name: str) -> cpp.State:
+        known = self._state(name)
+        if libraries.answers_probe(name) or name in _nvrtcs():
+            return ()
+        if known == self._nvcc.get(name):
+            return () if "(" in name else (None,)
+        return known
+
+    def _is_special(self, name: str, known: cpp.State) -> bool:
+        """Return whether one of nvcc and NVRTC alone has a macro."""
+        return name in _nvrtcs() or any(one is not None and one in self._nvcc.get(name, ()) for one in known)
+
+    def _leads_to(self, name: str) -> tuple[bool, bool]:
+        """Return whether a name leads to what the two have otherwise, and whether ``##`` may make such a name of it."""
+        if name not in self._leads:
+            reached = self._condition.macros.reached([name], self._condition.time)
+            known = [one for state in reached.values() for one in state if one is not None]
+            words = {name}.union(*(one.words for one in known))
+            is_special = any(self._is_special(one, reached.get(one, ())) for one in words)
+            is_own = is_special or not words.isdisjoint(cpp.PROBES)
+            self._leads[name] = is_own, any(one.makes_names for one in known)
+        return self._leads[name]
+
+    def _macro(self, name: str) -> Macro | None:
+        """Return the macro that a name is, if it is to be expanded."""
+        known = self._state(name)
+        macro = known[0] if len(known) == 1 else None
+        if macro is None or macro.body == (cpp.UNKNOWN_VALUE,) or not (macro.parameters or any(self._leads_to(name))):
+            return None
+        self._is_changed |= self._is_special(name, known)
+        return macro
+
+    def _value(self, texts: Sequence[str]) -> str | None:
+        """Return the value that a word has for nvcc, with its operand if it takes one; None if NVRTC has the same."""
+        name, *operand = texts
+        known = self._state(name)
+        if name in cpp.PROBES:
+            asked = "".join(texts)
+            if name not in cpp.KEPT and any(any(self._state(one)) for one in operand):
+                raise self._error(_SEVERAL_WAYS)
+            if asked not in self._nvcc and not libraries.answers_probe(asked):
+                return None
+            [answer] = self._nvcc.get(asked, (None,))
+            return "".join(cpp.texts_of(answer.body)) if answer else "0"
+        if name == "defined" and operand:
+            name = operand[len(operand) // 2]
+            known = self._state(name)
+            states = {one is not None for one in known}
+            if not self._is_special(name, known):
+                return None
+            if len(states) == 1:
+                return str(int(states.pop()))
+        elif known == (None,) and name in _nvrtcs():
+            return "0"
+        elif not self._leads_to(name)[0]:
+            return None
+        raise self._error(_SEVERAL_WAYS)
 
 
 def _swallow_includes(found: Cut) -> None:

@@ -110,7 +110,7 @@ def _calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
             end = at + (4 if tokens[at + 1 : at + 2] and tokens[at + 1].text == "(" else 2)
         elif cpp.is_identifier(tokens[at].text):
             if end < len(tokens) and tokens[end].text == "(":
-                end = cpp.find_parenthesis(tokens, end) + 1
+                end += cpp.length_of_call(tokens[one].text for one in range(end, len(tokens))) or len(tokens)
             yield (*tokens[at:end],)
         at = end
 
@@ -189,9 +189,12 @@ class _Search:
         if not self._operand.is_probe:
             yield _header(made)
             return
-        for at, token in enumerate(made):
-            if token.text in PROBES:
-                yield _header(next(_calls(made[at:]))[2:-1])
+        at = 0
+        while at < len(made):
+            first, at = at, at + 1
+            if made[first].text in PROBES:
+                at += cpp.length_of_call(made[one].text for one in range(at, len(made))) or len(made)
+                yield _header(made[first + 2 : at - 1])
 
     def _blame(self, chosen: Mapping[str, Macro | None]) -> str:
         """Say which macro's text begins a path that leads out of the project, or leads up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -323,6 +324,43 @@ def test_long_conditions_take_no_time(tmp_path):
     words = " || ".join(f"SOME_LONG_NAME_OF_A_MACRO_{at}" for at in range(40))
     text = f"#if {words} || !defined(OTHER)\nint f() {{ return 1; }}\n#endif\n{KERNEL}"
     assert [found.name for found in read(project(tmp_path, text))[1].changes] == ["f"]
+
+
+DOUBLED = "".join(f"#define A{n} A{n - 1} A{n - 1}\n#define F{n}(x) F{n - 1}(x) F{n - 1}(x)\n" for n in range(1, 23))
+TOO_LONG = "k.cu:47: this use of a macro becomes more than 262,144 tokens"
+
+
+@pytest.mark.parametrize(
+    ("condition", "first", "said"),
+    [
+        ("A22 0", "1 +", ""),  # that is what it is for nvcc and NVRTC alike
+        ("A22 0", "__CUDA_ARCH__ +", ""),
+        ("A22 __CUDA_ARCH__", "__GNUC__ +", TOO_LONG),
+        ("A22 0", "defined(__GNUC__) +", TOO_LONG),
+        ("A22 __CUDA_ARCH__", "__has_builtin(__builtin_trap) +", TOO_LONG),
+        ("F22(1) 0", "x +", ""),
+        ("F22(__GNUC__) __CUDA_ARCH__", "x +", TOO_LONG),
+        ("F0( " * 30_000, "x", ""),
+        ("__has_builtin(f + " * 30_000 + "__CUDA_ARCH__", "", "k.cu:47: __has_builtin without an operand"),
+        ("__has_include(" * 30_000, "", TOO_LONG),
+    ],
+)
+def test_conditions_that_never_end_are_left_to_nvrtc_or_refused(tmp_path, condition, first, said):
+    """Four million tokens, or parentheses that nothing closes: what nvcc makes of one is not guessed."""
+    text = f"#define A0 {first}\n#define F0(x) {first}\n" + DOUBLED
+    start = time.process_time()
+    cut = read(project(tmp_path, f"{text}#if {condition}\n#endif\n{KERNEL}"))[1].units[0].cut
+    assert time.process_time() - start < 10
+    assert cut.unread == said
+    assert not cut.edits
+
+
+@pytest.mark.parametrize("head", ["int a = ", "void ", "__global__ void f() { int a = "])
+def test_calls_that_nothing_closes_take_no_time(tmp_path, head):
+    """Of each, no parenthesis is looked for to the end of the text."""
+    start = time.process_time()
+    read(project(tmp_path, f"#define F(x) x\n{head}{'F( ' * 30_000};\n"))
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -103,10 +103,19 @@ def test_a_system_header_is_spelled_so():
     assert not libraries.is_host_header("wait.h", is_system=False)
 
 
+MACROS = [
+    "#define HAS(x) (__has_builtin(x))",
+    "#define EDG __EDG__",
+    "#define MEMCPY __builtin_memcpy",
+    "#define CAT(a, b) a##b",
+    "#define SELF (SELF + __GNUC__)",
+]
+
+
 def conditions_hold(conditions, std):
     """Compile a source that has an error where one of these conditions does not hold, as nvcc does."""
     lines = [f"#if !({condition})\n#error {condition}\n#endif" for condition in conditions]
-    source = "\n".join(["#define HAS(x) (__has_builtin(x))", *lines, "__global__ void k() {}\n"])
+    source = "\n".join([*MACROS, *lines, "__global__ void k() {}\n"])
     return compile_to_ptx(source, arch="compute_90", options={"std": std}, use_cache=False)
 
 
@@ -126,6 +135,9 @@ def conditions_hold(conditions, std):
         ("c++17", ("__CUDA_ARCH__ < 900 || !__has_builtin(__builtin_assume) && __has_include(<stdatomic.h>)",)),
         ("c++17", ("__CUDA_ARCH__ >= 900 && HAS(__builtin_memcpy)", "__CUDA_ARCH__ < 900 || !HAS(__builtin_assume)")),
         ("c++17", ("__CUDA_ARCH__ >= 900 && !defined __EDG__", "__CUDA_ARCH__ < 900 || !__EDG__")),
+        ("c++17", ("__has_builtin(MEMCPY)", "__CUDA_ARCH__ >= 900 && __has_builtin(MEMCPY)")),
+        ("c++17", ("__CUDA_ARCH__ < 900 || !EDG", "__CUDA_ARCH__ >= 900 && CAT(__GNU, C__) == 12")),
+        ("c++17", ("__CUDA_ARCH__ >= 900 && SELF == 12",)),
         ("c++20", ("__cpp_constexpr == 202002", "defined(__CHAR8_TYPE__)", "__cpp_lib_ranges == 202110")),
     ],
 )
