@@ -129,6 +129,13 @@ class _Json:
             raise ValueError("not JSON")
         return value
 
+    @staticmethod
+    def dumps(value: str) -> str:
+        """Return a text in quotes, for a message."""
+        import json as real
+
+        return real.dumps(value)
+
 
 class Suppress:
     """``contextlib.suppress``."""

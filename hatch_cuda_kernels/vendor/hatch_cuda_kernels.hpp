@@ -1496,12 +1496,12 @@ class StoreData {
                         known, holders.size() > 1);
   }
 
-  std::vector<std::string> kernels() {
+  std::vector<std::string> names(std::string_view what) {
     const Lock lock(mutex_);
-    std::vector<std::string> names;
-    for (const Line& line : lines_from(""))
-      if (line.key.find_first_of("&<{") != 0) names.push_back(line.name);
-    return names;
+    std::vector<std::string> found;
+    for (const Line& line : lines_from(what == "kernel" ? "" : "&"))
+      if (what != "kernel" || line.key.find_first_of("&<{") != 0) found.push_back(line.name);
+    return found;
   }
 
   std::string lowered(const Line& line, const Record& image) {
@@ -1580,18 +1580,19 @@ class StoreData {
   }
 
   Line one(const std::vector<Line>& found, std::string_view name, std::string_view module, const char* what) {
+    std::vector<Line> fitting;
     std::vector<std::string> modules;
-    std::optional<Line> only;
     for (const Line& line : found) {
+      const bool fits = module.empty() || line.module == module || listed_module(line.module) == module;
+      if (fits) fitting.push_back(line);
       modules.push_back(line.module);
-      if (!module.empty() && line.module != module && listed_module(line.module) != module) continue;
-      if (only) throw NotFoundError(cat("several modules of ", files_->label, " have the ", what, " ", name, "; pass one of ", join(modules, ", ")),
-                                    name, modules, true);
-      only = line;
     }
-    if (only) return *only;
-    const std::vector<std::string> known = modules.empty() ? kernels() : modules;
-    const char* const where = modules.empty() ? "; its kernels: " : "; pass a module that has it: ";
+    if (fitting.size() == 1) return fitting[0];
+    if (!fitting.empty())
+      throw NotFoundError(cat("several modules of ", files_->label, " have the ", what, " ", name, "; pass one of ", join(modules, ", ")),
+                          name, modules, true);
+    const std::vector<std::string> known = modules.empty() ? names(what) : modules;
+    const std::string where = modules.empty() ? cat("; its ", what, "s: ") : "; pass a module that has it: ";
     throw NotFoundError(cat("no ", what, " ", name, " in ", files_->label, where, join(known, ", ")), name, known);
   }
 
@@ -1979,7 +1980,7 @@ class Store {
   }
 
   /// The names of all kernels.
-  std::vector<std::string> kernels() const { return data_->kernels(); }
+  std::vector<std::string> kernels() const { return data_->names("kernel"); }
 
  private:
   explicit Store(std::unique_ptr<detail::Files> files) : data_(std::make_shared<detail::StoreData>(std::move(files))) {}

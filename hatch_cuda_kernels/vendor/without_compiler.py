@@ -42,6 +42,8 @@ def fixes_without_compiler(request: Request, considered: Sequence[Candidate]) ->
         fixes.append("install the package without -e: only hatch_cuda_kernels.open_store(...) reads changed sources")
     elif request.listed:
         fixes.append(f"build the package with {request.arch} among its arches")
+    else:
+        fixes.append(f"{request.line_to_add} and build it again")
     return (*fixes, _NEEDS_PACKAGE)
 
 

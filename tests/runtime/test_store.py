@@ -92,6 +92,13 @@ def test_unknown_kernel_suggests_names(store):
         store.find_image("sapxy", arch="sm_90")
 
 
+@pytest.mark.parametrize("driver", ["12.4", (13,), 13, [13, 0], ("13", "0")])
+def test_a_driver_is_two_numbers(store, driver):
+    """What the command line takes as text is refused with how to write it, and not taken apart."""
+    with pytest.raises(InputError, match=r"unknown driver .*; write the CUDA version of a driver as \(13, 0\)"):
+        store.explain("saxpy", arch="sm_90", driver=driver)
+
+
 def test_a_virtual_architecture_is_no_device(store):
     """Asking for compute_90 says what to write."""
     with pytest.raises(InputError, match="compute_90 is not a device; write sm_90"):

@@ -180,6 +180,8 @@ static void launch(const std::string& path) {
         {"block of 2048", told([&] { saxpy.launch({1, 2048}, y, x, 1, 1.0f); })},
         {"much shared memory", told([&] { saxpy.launch({1, 32, 1 << 20}, y, x, 1, 1.0f); })},
         {"absent", told([&] { store.get_kernel("saxpi"); })},
+        {"absent variable", told([&] { store.get_global("d_bia"); })},
+        {"in three modules", told([&] { store.get_kernel("twice"); })},
     };
     for (const auto& [name, outcome] : rows) found[name] = outcome;
     hck::LaunchConfig config{4, 64};

@@ -120,7 +120,9 @@ def outcome(program, tmp_path):
     write_library(tmp_path)
     store = tmp_path / "_kernels"
     odd = "odd\tm\todd\tb8[8]:4,b8[128]:64,b8[2]:2,u8,u64\todd\tPair;CUtensorMap;__half;bool;unsigned long*\n"
-    (store / "kernels.tsv").write_text((store / "kernels.tsv").read_text().replace("saxpy\tm", f"{odd}saxpy\tm", 1))
+    twice = "".join(f"twice\t{module}\ttwice\t\ttwice\n" for module in "abc")
+    lines = (store / "kernels.tsv").read_text().replace("saxpy\tm", f"{odd}saxpy\tm", 1)
+    (store / "kernels.tsv").write_text(lines + twice)
     return run_program(program, "launch", str(store))
 
 
@@ -175,6 +177,8 @@ def test_every_refusal_has_its_reason(outcome):
     assert "its kernel has other parameters than kernels.tsv" in outcome["other parameters"]
     assert "no kernel saxpi in" in outcome["absent"]
     assert "its kernels: odd, saxpy" in outcome["absent"]
+    assert outcome["absent variable"].endswith("; its variables: d_bias")
+    assert outcome["in three modules"].endswith("pass one of a, b, c")
 
 
 def test_contexts_and_threads(outcome):

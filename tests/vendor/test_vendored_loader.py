@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import json
 import pickle
+import re
 import subprocess
 import symtable
 import sys
@@ -184,6 +186,24 @@ def test_an_editable_install_says_what_to_do(tmp_path):
         loader.open_store(tmp_path / "_kernels").get_kernel("saxpy")
 
 
+@pytest.mark.parametrize(
+    ("store", "ask", "line"),
+    [
+        ("names", lambda store: store.get_kernel("sum<float, 256>"), "add 'sum<float, 256>' to modules.sums.instances"),
+        (
+            "axes",
+            lambda store: store.module("scale", T="a::b", N=1).get_kernel("scale"),
+            'write {T: "a::b", N: 1} under',
+        ),
+    ],
+)
+def test_what_is_not_listed_is_a_line_for_the_manifest(store, ask, line):
+    """Whoever builds the package without run-time dependencies is told what to write."""
+    loader = new_loader(FakeDriver())
+    with pytest.raises(loader.NoImageError, match=f"to fix: {re.escape(line)}.* and build it again"):
+        ask(loader.open_store(HERE / "stores" / store))
+
+
 def test_a_loader_is_checked(tmp_path, capsys, monkeypatch):
     """``--check`` says whether a loader is what this version writes, was edited, or is of another version."""
     monkeypatch.chdir(tmp_path)
@@ -223,8 +243,16 @@ def undefined(table, known):
 
 
 def test_no_name_is_missing():
-    """All that the text reads is in it: also what only rare calls come to."""
+    """All that the text reads is in it, and in its stand-ins for modules: also what only rare calls come to."""
     table = symtable.symtable(shipped(), TEXT_FILE, "exec")
     known = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
     known |= {*dir(builtins), "__file__"}
     assert undefined(table, known) == set()
+    loader = new_loader()
+    used = {
+        (node.value.id, node.attr)
+        for node in ast.walk(ast.parse(shipped()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    stand_ins = {"re": loader.re, "json": loader.json, "threading": loader.threading}
+    assert [pair for pair in used if pair[0] in stand_ins and not hasattr(stand_ins[pair[0]], pair[1])] == []

@@ -197,9 +197,11 @@ def make_request(
 ) -> Request:
     """Return the request for a kernel of a store: for ``arch``, or else for the current device and its driver.
 
-    Raises KernelNotFoundError, StoreError, DriverError without a device, or InputError for an unknown policy or an
-    ``arch`` that is not a device's.
+    Raises KernelNotFoundError, StoreError, DriverError without a device, or InputError for an unknown policy, an
+    ``arch`` that is not a device's, or a ``driver`` that is no version.
     """
+    if driver is not None and [type(part) for part in (driver if isinstance(driver, tuple) else ())] != [int, int]:
+        raise InputError(f"unknown driver {driver!r}; write the CUDA version of a driver as (13, 0)")
     kernel, instance = find_kernel(reader, name, module)
     if arch is None:
         _, capability, of_device = current_device()
