@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _DEFAULTS: Final = NvrtcOptions()
 _LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 _OF_TORCH: Final = "for NVRTC, headers of this package declare what kernels use of Torch, as Torch 2.13 has it: {}"
+_BY_ARCHITECTURE: Final = "the condition {} is not guarded, as the architecture decides it, too: builds show it as to nvcc"
 _OUT_OF_TIME: Final = "NVRTC was asked for {:.0f} s; what it had not answered by then was not tried"
 _OFF: Final = "{}:{}: a kernel is compiled only with {}: state it under define"
 #: The folder of headers that no standard names.
@@ -275,6 +276,9 @@ class _Port:
             path, file = name.removeprefix(VIRTUAL_ROOT), passed.files[name]
             changing = (one for one in passed.found.edits.get(name, ()) if one.text != file.text[one.start : one.end])
             edits = [*cpp.outermost(changing)]
+            for edit in [one for one in edits if one.reason == "condition" and len(one.text.split()) > 2]:
+                edits.remove(edit)
+                self._notes[f"{path}:{file.line(edit.start)}: {_BY_ARCHITECTURE.format(edit.name)}"] = None
             for edit in edits:
                 refusal = said.get((name, edit.start), "") if edit.reason == "removed" else ""
                 reason = f"NVRTC: {refusal}" if refusal else CHANGES[edit.reason][1]

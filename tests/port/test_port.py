@@ -404,6 +404,17 @@ def test_a_second_port_has_nothing_to_do(tmp_path):
     assert (second.after, second.guards) == ({}, ())
 
 
+def test_a_condition_on_the_compiler_and_the_architecture_is_left_to_builds(tmp_path):
+    """No directive says for NVRTC what it is for nvcc on each architecture; a build shows that."""
+    text = "#if __CUDA_ARCH__ >= 700 && __GNUC__ > 5\n#define N 1\n#else\n#define N 2\n#endif\n"
+    (tmp_path / "k.cu").write_text(f"{text}__global__ void k(int* p) {{ *p = N; }}\n")
+    ported = port(tmp_path, ["k.cu"], arch=ARCH)
+    assert (ported.after, ported.guards, ported.remaining) == ({}, (), ())
+    assert [note[: len("k.cu:1: the condition __CUDA_ARCH__")] for note in ported.notes] == [
+        "k.cu:1: the condition __CUDA_ARCH__"
+    ]
+
+
 @pytest.mark.slow
 def test_the_patch_applies(project, capsys):
     """On standard output alone, or in a file; the rest is on standard error, or in the JSON."""
