@@ -33,21 +33,31 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: Arguments) -> CommandResult:
     """Write the file, or say whether one is old. The status is 1 if it is."""
     from hatch_cuda_kernels import __version__
-    from hatch_cuda_kernels.vendor import header_text, loader_text, why_old  # reads this package's modules
+    from hatch_cuda_kernels.compiler.toolchain import quoted
+    from hatch_cuda_kernels.vendor import header_text, language_of, loader_text, why_old  # reads this package's modules
 
     file = args.check or args.out or Path(_FILES[args.language])
     try:
         if args.check is None:
-            text = loader_text() if args.language == "python" else header_text()
-            file.write_text(text, encoding="utf-8", newline="\n")
-        reason = why_old(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+            if file.is_file() and file.stat().st_size:
+                language_of(_text(file))  # what is no loader is not replaced
+            made = loader_text() if args.language == "python" else header_text()
+            file.write_text(made, encoding="utf-8", newline="\n")
+        text = _text(file)
+        reason = why_old(text)
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from error
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
     if reason is None:
         return CommandResult({"file": str(file), "old": None}, notes=[f"{file} is the loader of version {__version__}"])
-    language = " --language c++" if file.suffix not in {".py", ""} else ""
-    fix = f"  to fix: hatch-cuda-kernels vendor{language} --out {file}"
+    language = " --language c++" if language_of(text) == "c++" else ""
+    fix = f"  to fix: hatch-cuda-kernels vendor{language} --out {quoted(str(file))}"
     return CommandResult({"file": str(file), "old": reason}, f"{file}: {reason}", ok=False, notes=[fix])
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 class Embed:
@@ -78,10 +88,13 @@ class Embed:
     @staticmethod
     def run(args: Arguments) -> CommandResult:
         """Write the file."""
-        from hatch_cuda_kernels.vendor import check_symbol, cpp_text, embedded_files, object_file, table_of
+        from hatch_cuda_kernels.vendor import CPP_BEGIN, check_symbol, cpp_text, embedded_files, object_file, table_of
 
         if args.out.suffix not in {".o", ".cpp"}:
             raise InputError(f"{args.out}: neither .o nor .cpp")
+        before = _text(args.out) if args.out.suffix == ".cpp" and args.out.is_file() else ""
+        if before and not before.startswith(CPP_BEGIN):
+            raise InputError(f"{args.out}: this is not what hatch-cuda-kernels embed wrote")
         name = check_symbol(args.name or args.out.stem)
         with tempfile.TemporaryDirectory(prefix="hatch-cuda-kernels-") as folder:
             package = args.source

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "assemble": "HEADER_FILE header_text loader_text why_old",
-        "embed": "check_symbol cpp_text embedded_files MACHINES object_file table_of",
+        "assemble": "HEADER_FILE header_text language_of loader_text why_old",
+        "embed": "check_symbol cpp_text CPP_BEGIN embedded_files MACHINES object_file table_of",
     },
 )

@@ -122,28 +122,38 @@ def header_text() -> str:
     return f"{head}{digest}{body}"
 
 
+def language_of(text: str) -> str:
+    """Return the language of a loader, whatever its version. Raises InputError for another text."""
+    if _facts(_FACTS, text) or _facts(_FACTS_IN_CPP, text):
+        return "python" if _facts(_FACTS, text) else "c++"
+    raise InputError("this is no loader that hatch-cuda-kernels vendor wrote")
+
+
 def why_old(text: str) -> str | None:
     """Return why a loader's text is not what this package writes, None if it is. Raises InputError for another text.
 
-    Python's releases write the same code with other spaces and quotes, so the digest of what it was made of counts.
+    Python's releases write the same code with other spaces and quotes: the code counts, and what it was made of.
     """
-    facts = _facts(_FACTS, text) or _facts(_FACTS_IN_CPP, text)
-    if facts is None:
-        raise InputError("this is no loader that hatch-cuda-kernels vendor wrote")
+    facts = _facts(_FACTS if language_of(text) == "python" else _FACTS_IN_CPP, text) or []
     version, schema, digest, *sources = facts
     _, mark, body = text.partition(f'TEXT_SHA256 = "{digest}"\n' if sources else f'TEXT_SHA256 "{digest}')
     known = sources == [_Reached().digest()] if sources else f'"{digest}"' in header_text()
     is_current = known and (version, schema) == (__version__, str(INDEX_SCHEMA))
-    if (
-        not mark
-        or sha256(body.encode()).hexdigest() != digest
-        or (is_current and not sources and text != header_text())
-    ):
+    same = _code(text) == _code(loader_text()) if is_current and sources else not is_current or text == header_text()
+    if not mark or sha256(body.encode()).hexdigest() != digest or not same:
         return "it was edited after it was written"
     if is_current:
         return None
     written = f"version {version} (store schema {schema})"
     return f"it was written by {written}, this is version {__version__} (store schema {INDEX_SCHEMA})"
+
+
+def _code(text: str) -> str | None:
+    """Return a loader's code as this Python writes it, without the digest of its text; None if it is none."""
+    try:
+        return re.sub("(?m)^TEXT_SHA256 = .*$", "", ast.unparse(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 _FACTS: Final = ("__version__ =", "STORE_SCHEMA =", "TEXT_SHA256 =", "SOURCES_SHA256 =")

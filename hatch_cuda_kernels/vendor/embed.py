@@ -86,12 +86,16 @@ def check_symbol(name: str) -> str:
     return name
 
 
+#: Of every text in C++.
+CPP_BEGIN: Final = "// Written by hatch-cuda-kernels embed: do not edit it.\n"
+
+
 def cpp_text(table: bytes, name: str) -> str:
     """Return C++ text that defines ``name`` and ``name_size``. All hosts of CUDA are little-endian."""
     words = struct.unpack(f"<{len(table) // 8}Q", table)
     lines = ",\n".join(",".join(map(hex, words[at : at + 8])) for at in range(0, len(words), 8))
     return f"""\
-// Written by hatch-cuda-kernels embed: do not edit it.
+{CPP_BEGIN}\
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
 #endif

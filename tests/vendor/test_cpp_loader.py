@@ -361,6 +361,11 @@ def test_embed_refuses_what_cannot_be_trusted(tmp_path, monkeypatch, capsys):
     assert [*tmp_path.iterdir()] == []
     assert main(["embed", str(HERE / "stores" / "devices"), "--out", "kernels.cpp", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "kernels"
+    assert main(["embed", str(HERE / "stores" / "names"), "--out", "kernels.cpp"]) == 0
+    (tmp_path / "main.cpp").write_text("int main() {}\n")
+    assert main(["embed", str(HERE / "stores" / "names"), "--out", "main.cpp"]) == 2
+    assert "main.cpp: this is not what hatch-cuda-kernels embed wrote" in capsys.readouterr().err
+    assert (tmp_path / "main.cpp").read_text() == "int main() {}\n"
 
 
 def test_the_same_store_gives_the_same_table():

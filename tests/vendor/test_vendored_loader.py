@@ -218,9 +218,22 @@ def test_a_loader_is_checked(tmp_path, capsys, monkeypatch):
     path.write_text(f"{text}\n")
     assert main(["vendor", "--check", "loader.py"]) == 1
     assert "it was edited after it was written" in capsys.readouterr().out
+    path.write_text(text.replace("\nSOURCES_SHA256", "\nimport webbrowser\nSOURCES_SHA256"))
+    assert main(["vendor", "--check", "loader.py"]) == 1
+    head, mark, body = text.partition("\nTEXT_SHA256 = ")
+    body = f"{body.partition(chr(10))[2]}import webbrowser\n"
+    path.write_text(f'{head}{mark}"{sha256(body.encode()).hexdigest()}"\n{body}')
+    assert main(["vendor", "--check", "loader.py"]) == 1
     path.write_text("import os\n")
-    assert main(["vendor", "--check", "loader.py"]) == 2
+    for arguments in (["--check", "loader.py"], ["--out", "loader.py"], ["--language", "c++", "--out", "loader.py"]):
+        assert main(["vendor", *arguments]) == 2
+        assert "loader.py: this is no loader that hatch-cuda-kernels vendor wrote" in capsys.readouterr().err
+    assert path.read_text() == "import os\n"
     assert why_old(shipped()) is None
+    odd = Path("my $lib.txt")
+    odd.write_text(f"{text}# edited\n")
+    assert main(["vendor", "--check", str(odd)]) == 1
+    assert "hint: hatch-cuda-kernels vendor --out 'my $lib.txt'" in capsys.readouterr().err
 
 
 def test_errors_can_be_pickled():

@@ -24,7 +24,8 @@ __getattr__ = lazy(
         "packages": (
             "at_least bindings build_extra conda_install curand distribution documentation editable_install exactly "
             "first_release installed_versions made_by made_for_one_run own package_records PackageRecord pinned "
-            "pip_install program_command python_command reinstall_option release_requirements toolchain_requirements"
+            "pip_install program_command python_command quoted reinstall_option release_requirements "
+            "toolchain_requirements"
         ),
         "toolchain": (
             "current_toolchain disagreement find_toolchain header_folders installed_headers "
