@@ -54,10 +54,21 @@ def is_quiet(args: argparse.Namespace) -> bool:
 
 
 def unified_diff(name: str, before: str, after: str) -> str:
-    """Return the unified diff of one file; empty where nothing changes."""
-    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    """Return the unified diff of one file; empty where nothing changes. A line ends where it does for git."""
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
     lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def diff_of(file: Path, before: str, after: str) -> tuple[str, str]:
+    """Return the unified diff of a file for ``git apply``, and where that has to run; empty for this folder."""
+    path, here = (Path(os.path.abspath(each)) for each in (file, ""))  # noqa: PTH100 - without links resolved
+    if path.is_relative_to(here):
+        return unified_diff(path.relative_to(here).as_posix(), before, after), ""
+    from hatch_cuda_kernels.compiler.toolchain import quoted  # few commands print one
+
+    diff = unified_diff(path.name, before, after)
+    return diff, f"apply the patch in the manifest's folder: git -C {quoted(str(file.parent))} apply" if diff else ""
 
 
 _LOCATED: Final = re.compile(r"(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<message>.*)")

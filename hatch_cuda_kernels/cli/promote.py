@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatch_cuda_kernels import cache, store
-from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff, utc_text
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, diff_of, utc_text
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, add_package, manifest_path
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.names import values_text
@@ -42,15 +42,15 @@ def run(args: Arguments) -> CommandResult:
     promotion = _promotion(args, misses)
     if args.bundle is not None:
         cache.export_bundle(disk, args.bundle, keys={miss.key for miss in misses})
-    diff = ""
+    diff = where = ""
     if promotion is not None:
-        name = manifest_path(args).as_posix().lstrip("/")
-        diff = unified_diff(name, promotion.before, promotion.after)
+        diff, where = diff_of(manifest_path(args), promotion.before, promotion.after)
         if args.apply:
             manifest_path(args).write_bytes(promotion.after.encode())
     ok = promotion is None or not promotion.refused
+    notes = [*_notes(args, misses, promotion), *([] if args.apply or not where else [where])]
     # Only the patch is on standard output, so that it can be piped.
-    return CommandResult(_data(args, misses, promotion, diff), diff, ok, [*_notes(args, misses, promotion)])
+    return CommandResult(_data(args, misses, promotion, diff), diff, ok, notes)
 
 
 def _promotion(args: Arguments, misses: Sequence[Miss]) -> Promotion | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels import store
-from hatch_cuda_kernels.cli.messages import CommandResult, add_json, unified_diff
+from hatch_cuda_kernels.cli.messages import CommandResult, add_json, diff_of
 from hatch_cuda_kernels.cli.parser import (
     Arguments,
     CommandParser,
@@ -83,12 +83,11 @@ def run(args: Arguments) -> CommandResult:
     text = wrap("\n".join(_lines(verification, args.package)), 24)
     lines = [paint_matches(text, "^failed|^.*: failed, .*", "red", sys.stdout)]
     if proof is not None:
-        patch = ""
+        patch = where = ""
         if proof.manifest is not None and proof.promotion is not None:
-            name = proof.manifest.as_posix().lstrip("/")
-            patch = unified_diff(name, proof.promotion.before, proof.promotion.after)
+            patch, where = diff_of(proof.manifest, proof.promotion.before, proof.promotion.after)
         data |= {**proof.to_json(), "patch": patch}
-        lines += _proof_lines(proof, patch)
+        lines += filter(None, (*_proof_lines(proof), where, patch.removesuffix("\n")))
     return CommandResult(data, "\n".join(lines), verification.ok)
 
 
@@ -132,8 +131,8 @@ def _proven(args: Arguments, reader: StoreReader) -> Proof | None:
     return prove(args.package, reader, args.requests, args.gpus or (), lambda: manifest_path(args))
 
 
-def _proof_lines(proof: Proof, patch: str) -> Iterator[str]:
-    """Yield a table of the requests that lack an image, what was not judged, and the patch."""
+def _proof_lines(proof: Proof) -> Iterator[str]:
+    """Yield a table of the requests that lack an image, and what was not judged."""
     if proof.failed:
         headings = ("request", "module", *(str(each.gpu) for each in proof.failed[0][1]))
         rows = [(one.kernel, listed_module(one.module), *map(str, found)) for one, found in proof.failed]
@@ -143,5 +142,3 @@ def _proof_lines(proof: Proof, patch: str) -> Iterator[str]:
         what = f"{count_text(len(names), 'kernel')} of {package or 'no package'}: {list_text(names)}"
         yield printable(f"not judged: {what}")
     yield from map(printable, proof.notes)
-    if patch:
-        yield patch.removesuffix("\n")

@@ -7,10 +7,12 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.cli.messages import diff_of
 
 ONE = "{schema: 1, arches: [sm_90], modules: {a: {source: saxpy.cu}}}"
 WRONG = """\
@@ -39,6 +41,25 @@ def told(capsys, monkeypatch):
         return status, out, err
 
     return run
+
+
+@pytest.mark.parametrize("place", ["", "lib", "lib/src", ".."])
+def test_a_patch_applies_where_it_says(tmp_path, monkeypatch, place):
+    """From the manifest's folder or above it, here; from elsewhere, in the folder that is named. Any text will do."""
+    project = tmp_path / "a repository" / "lib"
+    (project / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=project.parent, check=True)
+    file, before = project / "ker nels.yaml", "# \x0c one \u2028\nschema: 1\n# \x1c two"
+    file.write_text(before)
+    monkeypatch.chdir(project.parent / place)
+    after = before.replace("1\n", "2\n")
+    diff, where = diff_of(Path(os.path.relpath(file)), before, after)
+    assert bool(where) == (place == "lib/src")
+    command = where.partition(": ")[2] or "git apply"
+    if place != "..":  # which is no repository
+        subprocess.run(command, shell=True, input=diff.encode(), check=True)
+        assert file.read_text() == after
+    assert diff_of(file.absolute(), before, after)[0] == diff
 
 
 def test_a_pipe_gets_one_line_a_problem(told, make_project):
