@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 
 from hatch_cuda_kernels.cli.messages import (
@@ -60,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:  # this process ends before the little that is in circles matters, and to look for it takes long
         gc.disable()
+        _open_streams()
     args = make_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
     if argv is None:  # else the Python program that calls this shows them
         warnings.showwarning = partial(_warn, args)
@@ -83,6 +86,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         if argv is None:  # the process ends now: Python would look through all objects for cycles to free
             gc.freeze()
+
+
+def _open_streams() -> None:
+    """Have any text printed: to nowhere where a stream is closed, in escapes where its encoding lacks a character."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -62,6 +62,16 @@ def test_a_patch_applies_where_it_says(tmp_path, monkeypatch, place):
     assert diff_of(file.absolute(), before, after)[0] == diff
 
 
+@pytest.mark.parametrize("closed", ["", " >&-", " 2>&-", " >&- 2>&-"])
+def test_any_text_is_printed_anywhere(tmp_path, closed):
+    """An encoding without a letter, or a closed stream, costs that letter, and not the answer."""
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path / "é")}
+    command = f"{sys.executable} -m hatch_cuda_kernels cache info{closed}"
+    ran = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (str(tmp_path / "\\xe9") in ran.stdout) == (" >&-" not in closed)
+
+
 def test_a_pipe_gets_one_line_a_problem(told, make_project):
     """Editors and greps read the place first; no colours, no frames."""
     root = make_project(WRONG)
