@@ -164,7 +164,7 @@ class Store:
 
         return CupyModule(self.module(family, **axes), enable_cooperative_groups=enable_cooperative_groups)
 
-    def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
+    def instantiate(self, template: str, /, **arguments: Any) -> Kernel:  # rendered as text
         """Return the instance of a listed pattern with these template arguments. The store keeps recent ones.
 
         Raises InputError for arguments that the pattern does not have, and what ``get_kernel`` raises.
@@ -392,7 +392,7 @@ class StoreModule:
         """Return the module's kernel of that name, as ``Store.get_kernel`` does."""
         return self._store.get_kernel(name, module=self._key, policy=policy)
 
-    def instantiate(self, template: str, **arguments: Any) -> Kernel:  # rendered as text
+    def instantiate(self, template: str, /, **arguments: Any) -> Kernel:  # rendered as text
         """Return an instance of one of the module's patterns, as ``Store.instantiate`` does."""
         return self._store._instances.get(template, arguments, self._key)  # noqa: SLF001 - one cache for all modules
 

@@ -247,7 +247,7 @@ def _instantiations(uses: Sequence[_StubUse], modules: Sequence[BuiltModule]) ->
     functions = []
     for (template, arguments), kernels in sorted(found.items()):
         result = kernels.pop() if len(kernels) == 1 else "Kernel"
-        functions.append(_function("def instantiate", f"template: {_literal([template])}", arguments, result))
+        functions.append(_function("def instantiate", f"template: {_literal([template])}, /", arguments, result))
     return functions
 
 

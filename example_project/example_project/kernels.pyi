@@ -118,19 +118,19 @@ class KernelStore(Store):
     ) -> SortTilesKernel: ...
     @overload  # type: ignore[override]
     def instantiate(
-        self, template: Literal["block_sum"], *, BLOCK: int | str, T: str
+        self, template: Literal["block_sum"], /, *, BLOCK: int | str, T: str
     ) -> BlockSumKernel: ...
     @overload
     def instantiate(
-        self, template: Literal["filter2d"], *, RADIUS: int | str
+        self, template: Literal["filter2d"], /, *, RADIUS: int | str
     ) -> Filter2dKernel: ...
     @overload
     def instantiate(
-        self, template: Literal["softmax"], *, BLOCK: int | str
+        self, template: Literal["softmax"], /, *, BLOCK: int | str
     ) -> SoftmaxKernel: ...
     @overload
     def instantiate(
-        self, template: Literal["sort_tiles"], *, KEY: str
+        self, template: Literal["sort_tiles"], /, *, KEY: str
     ) -> SortTilesKernel: ...
     def get_global(  # type: ignore[override]
         self, name: Literal["d_filter"], *, module: str | None = None, policy: Policy | None = None

@@ -53,7 +53,9 @@ class UnlistedModule:
     def line_to_add(self) -> str:
         """What to write into the manifest, so that it is listed."""
         values = {
-            axis: value if value.isidentifier() or value.isdecimal() else json.dumps(value)
+            axis: value
+            if value.isdecimal() or (value.isidentifier() and value.lower() != "null")
+            else json.dumps(value)
             for axis, value in self.index.axes.items()
         }
         listed = ", ".join(f"{axis}: {value}" for axis, value in values.items())

@@ -41,7 +41,7 @@ class PrebuiltStore:
         self._read_ahead(name, of)
         return self._loaded.get((name, of, "prebuilt"), lambda: load(self._request(name, of)))
 
-    def instantiate(self, template: str, **arguments: Any) -> Kernel:
+    def instantiate(self, template: str, /, **arguments: Any) -> Kernel:
         """Return an instance of a pattern under ``instances:`` by its arguments. Raises what ``get_kernel`` raises."""
         return self._instances.get(template, arguments, self._module)
 
@@ -54,11 +54,11 @@ class PrebuiltStore:
 
         return find_global(self._reader, get_kernel, name, module or self._module, None)
 
-    def module(self, name: str, **axes: Any) -> PrebuiltStore:
+    def module(self, family: str, /, **axes: Any) -> PrebuiltStore:
         """Return the same for one module, or for the one with these values of axes. Raises InputError, StoreError."""
         from hatch_cuda_kernels.store import find_module
 
-        found = PrebuiltStore(self.path, find_module(self._reader, name, axes))
+        found = PrebuiltStore(self.path, find_module(self._reader, family, axes))
         found._kept = self._kept
         return found
 

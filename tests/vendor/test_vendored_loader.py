@@ -22,7 +22,9 @@ from cpp_loader import compile_driver
 from fake_driver import FakeDriver
 from shared import make_once
 
+from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.errors import HatchCudaKernelsError
 from hatch_cuda_kernels.vendor import assemble, loader_text, why_old
 
 #: Those that ask for no compile.
@@ -186,10 +188,25 @@ def test_an_editable_install_says_what_to_do(tmp_path):
         loader.open_store(tmp_path / "_kernels").get_kernel("saxpy")
 
 
+def test_axes_may_be_called_as_parameters_are():
+    """A macro or a placeholder may have any name: here the store has no such axis, and says so."""
+    loader = new_loader(FakeDriver())
+    for open_any in (loader.open_store, open_store):
+        store = open_any(HERE / "stores" / "axes")
+        for find in (store.module, store.instantiate):
+            with pytest.raises((loader.HatchCudaKernelsError, HatchCudaKernelsError)):
+                find("scale", self="1", name="2", family="3", template="4", module="5")
+
+
 @pytest.mark.parametrize(
     ("store", "ask", "line"),
     [
         ("names", lambda store: store.get_kernel("sum<float, 256>"), "add 'sum<float, 256>' to modules.sums.instances"),
+        (
+            "axes",
+            lambda store: store.module("scale", T="NULL", N=1).get_kernel("scale"),
+            'write {T: "NULL", N: 1} under',
+        ),
         (
             "axes",
             lambda store: store.module("scale", T="a::b", N=1).get_kernel("scale"),

@@ -22,7 +22,7 @@ class KernelStore(Store):
         self, name: Literal["scale<double>", "scale<float>"], *, module: Literal["scale"] | None = None, policy: Policy | None = None
     ) -> ScaleKernel: ...
     def instantiate(  # type: ignore[override]
-        self, template: Literal["scale"], *, T: str
+        self, template: Literal["scale"], /, *, T: str
     ) -> ScaleKernel: ...
 
 store: KernelStore
