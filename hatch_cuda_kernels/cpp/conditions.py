@@ -109,7 +109,7 @@ def _value(tokens: Sequence[MacroToken], reached: Mapping[str, State], look_up: 
         return way[name] if name in way else look_up(name)
 
     def known(name: str) -> Macro | None:
-        found = meant(name)
+        found = meant(name) if name not in PROBES else ()
         return found[0] if len(found) == 1 else None
 
     outcomes = set[bool | None]()

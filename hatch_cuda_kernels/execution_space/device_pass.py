@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -190,8 +190,7 @@ class _AsNvcc:
     def __init__(self, condition: Condition, nvcc: Mapping[str, cpp.State]) -> None:
         self._condition: Final = condition
         self._nvcc: Final = nvcc
-        self._leads: Final[dict[str, tuple[bool, bool]]] = {}
-        self._is_changed = False
+        self._leads: Final[dict[str, bool]] = {}
 
     def differs(self) -> bool:
         """Return whether it may hold for one of nvcc and NVRTC only. Raises TextError."""
@@ -202,17 +201,17 @@ class _AsNvcc:
     def with_values(self) -> tuple[str, bool]:
         """Return it with the values that only nvcc has, and whether there are some. Raises TextError.
 
-        Macros are expanded that lead to such a value, and those with parentheses, whose arguments may.
+        Macros are expanded that lead to such a value.
         """
         word = self._condition.directive.word
         tokens = [cpp.MacroToken(token.text, token.is_spaced) for token in self._condition.directive.tokens()]
         if word.endswith("def"):
             tokens = [*map(cpp.MacroToken, ("!", "defined") if word.endswith("ndef") else ("defined",)), *tokens[:1]]
-        try:
-            expanded = cpp.Expander(self._macro, kept=cpp.KEPT).expand(tokens)
-        except cpp.ExpansionError as error:
-            raise self._error(str(error)) from error
+        expanded, special = self._expand(tokens, self._leads_to)
+        if self._expand(tokens, lambda _: True)[1] - special:  # ## makes others
+            raise self._error(_SEVERAL_WAYS)
         texts, found, at = [token.text for token in expanded], list[cpp.MacroToken](), 0
+        is_changed = bool(special)
         while at < len(texts):
             first, name = at, texts[at]
             at += 1
@@ -223,10 +222,27 @@ class _AsNvcc:
                 at += count
             is_gone = name in expanded[first].hidden  # a macro in its own text, which NVRTC would take for a use
             value = "0" if is_gone else self._value(texts[first:at])
-            self._is_changed |= value is not None
+            is_changed |= value is not None
             spelled = value or (" " if at - first == 2 else "").join(texts[first:at])
             found.append(cpp.MacroToken(spelled, expanded[first].is_spaced))
-        return " ".join(cpp.texts_of(found)), self._is_changed
+        return " ".join(cpp.texts_of(found)), is_changed
+
+    def _expand(
+        self, tokens: Sequence[cpp.MacroToken], is_expanded: Callable[[str], bool]
+    ) -> tuple[list[cpp.MacroToken], set[str]]:
+        """Return what tokens become if some macros are expanded, and the names met that only one of the two defines."""
+        met = set[str]()
+
+        def look_up(name: str) -> Macro | None:
+            known = self._state(name)
+            met.update([name] if self._is_special(name, known) else ())
+            is_sure = len(known) == 1 and known[0] is not None and known[0].body != (cpp.UNKNOWN_VALUE,)
+            return known[0] if is_sure and is_expanded(name) else None
+
+        try:
+            return cpp.Expander(look_up, kept=cpp.KEPT).expand(tokens), met
+        except cpp.ExpansionError as error:
+            raise self._error(str(error)) from error
 
     def _error(self, message: str) -> cpp.TextError:
         return cpp.TextError(message, self._condition.file, self._condition.directive.start)
@@ -246,25 +262,15 @@ class _AsNvcc:
         """Return whether one of nvcc and NVRTC alone has a macro."""
         return name in _nvrtcs() or any(one is not None and one in self._nvcc.get(name, ()) for one in known)
 
-    def _leads_to(self, name: str) -> tuple[bool, bool]:
-        """Return whether a name leads to what the two have otherwise, and whether ``##`` may make such a name of it."""
+    def _leads_to(self, name: str) -> bool:
+        """Return whether a name leads to what the two have otherwise."""
         if name not in self._leads:
             reached = self._condition.macros.reached([name], self._condition.time)
             known = [one for state in reached.values() for one in state if one is not None]
             words = {name}.union(*(one.words for one in known))
             is_special = any(self._is_special(one, reached.get(one, ())) for one in words)
-            is_own = is_special or not words.isdisjoint(cpp.PROBES)
-            self._leads[name] = is_own, any(one.makes_names for one in known)
+            self._leads[name] = is_special or not words.isdisjoint(cpp.PROBES)
         return self._leads[name]
-
-    def _macro(self, name: str) -> Macro | None:
-        """Return the macro that a name is, if it is to be expanded."""
-        known = self._state(name)
-        macro = known[0] if len(known) == 1 else None
-        if macro is None or macro.body == (cpp.UNKNOWN_VALUE,) or not (macro.parameters or any(self._leads_to(name))):
-            return None
-        self._is_changed |= self._is_special(name, known)
-        return macro
 
     def _value(self, texts: Sequence[str]) -> str | None:
         """Return the value that a word has for nvcc, with its operand if it takes one; None if NVRTC has the same."""
@@ -288,7 +294,7 @@ class _AsNvcc:
                 return str(int(states.pop()))
         elif known == (None,) and name in _nvrtcs():
             return "0"
-        elif not self._leads_to(name)[0]:
+        elif not self._leads_to(name):
             return None
         raise self._error(_SEVERAL_WAYS)
 

@@ -39,7 +39,7 @@ _DEFAULTS: Final = NvrtcOptions()
 _LINKED: Final = "{} is listed because device code here uses {}, which it defines"
 _OF_TORCH: Final = "for NVRTC, headers of this package declare what kernels use of Torch, as Torch 2.13 has it: {}"
 _BY_ARCHITECTURE: Final = (
-    "the condition {} is not guarded: the architecture decides it, too, and builds show it as to nvcc"
+    "the condition {} is not guarded: more than the compiler decides it, and builds show it as to nvcc"
 )
 _OUT_OF_TIME: Final = "NVRTC was asked for {:.0f} s; what it had not answered by then was not tried"
 _OFF: Final = "{}:{}: a kernel is compiled only with {}: state it under define"

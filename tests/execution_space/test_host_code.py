@@ -355,6 +355,13 @@ def test_conditions_that_never_end_are_left_to_nvrtc_or_refused(tmp_path, condit
     assert not cut.edits
 
 
+def test_a_name_that_a_macro_makes_is_no_secret(tmp_path):
+    """Where the architecture decides the condition, too, nothing is put in its place."""
+    text = f"#define CAT(a, b) a##b\n#if CAT(__GNU, C__) > 5 && __CUDA_ARCH__ > 800\n#endif\n{KERNEL}"
+    found = read(project(tmp_path, text))[1].units[0].cut.unread
+    assert found == "k.cu:2: this condition depends on the compiler in several ways"
+
+
 @pytest.mark.parametrize("head", ["int a = ", "void ", "__global__ void f() { int a = "])
 def test_calls_that_nothing_closes_take_no_time(tmp_path, head):
     """Of each, no parenthesis is looked for to the end of the text."""

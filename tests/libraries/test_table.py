@@ -136,7 +136,7 @@ def conditions_hold(conditions, std):
         ("c++17", ("__CUDA_ARCH__ >= 900 && HAS(__builtin_memcpy)", "__CUDA_ARCH__ < 900 || !HAS(__builtin_assume)")),
         ("c++17", ("__CUDA_ARCH__ >= 900 && !defined __EDG__", "__CUDA_ARCH__ < 900 || !__EDG__")),
         ("c++17", ("__has_builtin(MEMCPY)", "__CUDA_ARCH__ >= 900 && __has_builtin(MEMCPY)")),
-        ("c++17", ("__CUDA_ARCH__ < 900 || !EDG", "__CUDA_ARCH__ >= 900 && CAT(__GNU, C__) == 12")),
+        ("c++17", ("__CUDA_ARCH__ < 900 || !EDG", "CAT(__GNU, C__) == 12 || __CUDA_ARCH__")),
         ("c++17", ("__CUDA_ARCH__ >= 900 && SELF == 12",)),
         ("c++20", ("__cpp_constexpr == 202002", "defined(__CHAR8_TYPE__)", "__cpp_lib_ranges == 202110")),
     ],
