@@ -25,6 +25,7 @@ from hatch_cuda_kernels.store import (
     ModuleIndex,
     Promises,
     StoreReader,
+    find_metadata,
     list_contents,
     place_in_wheel,
     read_promises,
@@ -181,7 +182,7 @@ def read_package(reader: StoreReader, timings: Timings | None = None) -> Package
     files = file_sizes(label, reader.folder)
     add_packed(data, files)
     wheel = Path(label) if label.endswith(".whl") else None
-    origin = _wheel_origin(wheel) if wheel else _installed_origin(label)
+    origin = _wheel_origin(wheel) if wheel else _installed_origin(label, reader.folder)
     source = "the timings given"
     if timings is None:
         from hatch_cuda_kernels.cache import open_cache
@@ -281,15 +282,16 @@ def _wheel_origin(wheel: Path) -> dict[str, Any]:
     return {"name": name, "version": version, "import_name": place, "requires": required}
 
 
-def _installed_origin(package: str) -> dict[str, Any]:
+def _installed_origin(package: str, folder: Path) -> dict[str, Any]:
     """Return the same of an installed package; nothing of a folder, which comes before what is installed."""
-    from importlib.metadata import packages_distributions, requires, version  # reads every installed package
+    from importlib.metadata import Distribution  # few packages are installed
 
-    names = () if Path(package).exists() else packages_distributions().get(package.partition(".")[0], ())
-    if not names:
+    found = None if Path(package).exists() else find_metadata(str(folder))
+    if found is None:
         return {}
-    place, required = package.replace(".", "/"), _required(requires(names[0]) or ())
-    return {"name": names[0], "version": version(names[0]), "import_name": place, "requires": required}
+    owner, place = Distribution.at(found[0]), found[1].removesuffix(f"/{STORE_FOLDER}/")
+    required = _required(owner.requires or ())
+    return {"name": owner.metadata["Name"], "version": owner.version, "import_name": place, "requires": required}
 
 
 def _required(requirements: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.store.contents import *
     from hatch_cuda_kernels.store.families import *
     from hatch_cuda_kernels.store.index import *
+    from hatch_cuda_kernels.store.installed import *
     from hatch_cuda_kernels.store.launch_rules import *
     from hatch_cuda_kernels.store.module import *
     from hatch_cuda_kernels.store.promises import *
@@ -29,6 +30,7 @@ __getattr__ = lazy(
             "DETAILS_FILE ImageRecord INDEX_FILE INDEX_SCHEMA KernelLine KERNELS_FILE module_names ModuleIndex "
             "PROMISES_FILE SOURCE_FOLDER STANDARD_FILE STORE_FOLDER Stored UnitRecord"
         ),
+        "installed": "find_metadata",
         "launch_rules": "canonical ExpressionError find_rule LaunchRule placeholders_of python_text split_sizes",
         "module": "BuiltModule",
         "promises": (

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels import store
@@ -148,17 +148,11 @@ def _wheel_record(wheel: Path) -> WheelRecord | None:
 
 
 def _installed_record(folder: Path) -> WheelRecord | None:
-    """Return the RECORD beside a store's package that lists the store; None for a folder that was not installed."""
-    for site in folder.parents:
-        records = sorted(site.glob("*.dist-info/RECORD"))
-        prefix = f"{PurePosixPath(*folder.relative_to(site).parts)}/"
-        for path in records:
-            text = path.read_text(encoding="utf-8", errors="replace")
-            if f"{prefix}{store.KERNELS_FILE}," in text:
-                return WheelRecord(_rows(text), prefix)
-        if records:
-            break
-    return None
+    """Return the RECORD that lists an installed store; None for a folder that was not installed."""
+    found = store.find_metadata(str(folder))
+    if found is None:
+        return None
+    return WheelRecord(_rows(Path(found[0], "RECORD").read_text(encoding="utf-8", errors="replace")), found[1])
 
 
 def _rows(text: str) -> tuple[tuple[str, ...], ...]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels import compile_to_cubin, open_store
+from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.environment import TRACE
 from hatch_cuda_kernels.errors import InputError, NoImageError
 from hatch_cuda_kernels.runtime.background import finish_for_next
@@ -179,6 +180,22 @@ def test_the_package_is_found_however_its_store_was_opened(
     [line] = lines(traced)
     assert (line["package"], line["version"]) == (package, "0.1.0" if package else "")
     assert line["store"] == ("" if package else str(site / "elsewhere"))
+
+
+def test_the_version_is_that_of_the_distribution_with_the_store(example_site, traced, tmp_path, monkeypatch):
+    """Several may share a namespace, and one may be called as another's import package."""
+    for name, version in (("acme-aaa", "1.0"), ("acme-two", "2.0"), ("acme", "3.0")):
+        part = name.rpartition("-")[2]
+        info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "RECORD").write_text(f"acme/{part}/_kernels/kernels.tsv,,\nacme/{part}/__init__.py,,\n")
+        shutil.copytree(example_site / PACKAGE, tmp_path / "acme" / part)
+    monkeypatch.syspath_prepend(tmp_path)
+    for part in ("aaa", "two"):
+        open_store(f"acme.{part}").find_image("saxpy", arch="sm_90")
+    assert [(line["package"], line["version"]) for line in lines(traced)] == [("acme.aaa", "1.0"), ("acme.two", "2.0")]
+    assert main(["compare", "acme.aaa", "acme.two"]) == 2
 
 
 def fifo(folder):

@@ -112,13 +112,13 @@ def _owner(folder: str, label: str) -> tuple[str, str]:
     if folder not in _owners:
         from importlib import metadata  # few programs are traced
 
+        from hatch_cuda_kernels.store import find_metadata
+
         name, version = import_name(folder, label), ""
-        top = name.partition(".")[0]
-        try:
-            version = metadata.version(top) if name else ""
-        except metadata.PackageNotFoundError:
-            owners = metadata.packages_distributions().get(top, ())
-            version = metadata.version(owners[0]) if owners else ""
+        with suppress(metadata.PackageNotFoundError, OSError):
+            found = find_metadata(folder) if name else None
+            owner = metadata.Distribution.at(found[0]) if found else metadata.distribution(name or "-")
+            version = owner.version or ""
         _owners[folder] = name, version
     return _owners[folder]
 
