@@ -153,8 +153,8 @@ class _ScopeFacts(NamedTuple):
     calls: list[ast.Call]
     texts: list[Found]
     """Expressions that may be texts, but for parts of such."""
-    loops: list[tuple[ast.expr, ast.AST]]
-    """What is iterated over, with the code of the loop."""
+    loops: list[tuple[ast.expr, ast.expr, ast.AST]]
+    """What each item is called, and what is iterated over, with the code of the loop."""
     parts: set[ast.AST]
 
 
@@ -188,13 +188,13 @@ class PythonScope:
             case ast.Return(value=ast.expr() as value):
                 self.facts.returned.append(value)
             case ast.For(target=target, iter=iterated):
-                self.facts.loops.append((iterated, node))
+                self.facts.loops.append((target, iterated, node))
                 self._assign_each(target, iterated, branches)
             case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()], comparators=[listed]):
                 self.facts.compared[name] += getattr(listed, "elts", ())
         self.facts.calls.extend([node] if isinstance(node, ast.Call) else [])
         comprehended = node.generators if isinstance(node, _COMPREHENSIONS) else []
-        self.facts.loops.extend((one.iter, node) for one in comprehended)
+        self.facts.loops.extend((one.target, one.iter, node) for one in comprehended)
         for one in comprehended:
             self._assign_each(one.target, one.iter, branches)
         is_text = isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Constant)) or name_of(node) == "format"
@@ -203,7 +203,12 @@ class PythonScope:
             self.facts.parts.update(ast.walk(node))
 
     def _assign_each(self, target: ast.expr, iterated: ast.expr, branches: Choices) -> None:
-        """Note that a name stands for each item of what is iterated over."""
+        """Note that a name stands for each item of what is iterated over, or for each value of a mapping."""
+        match target, iterated:
+            case ast.Tuple(elts=[_, value]), ast.Call(func=ast.Attribute(value=mapping, attr="items")):
+                target, iterated = value, mapping
+            case ast.Name(), ast.Call(func=ast.Attribute(value=mapping, attr="values")):
+                iterated = mapping
         if isinstance(target, ast.Name):
             item = ast.copy_location(ast.Subscript(iterated, target), iterated)
             self._assign(target, Found(item, self, branches))
@@ -534,8 +539,10 @@ def _requests(
         files = dict.fromkeys(file for one in facts.paths for file in _files(one.text, sources))
         options, names = ([*_listed(scope, keywords.get(name))] for name in ("options", "name_expressions"))
         flags = [*_whole_flags(options)]
-        if not files and any("__global__" in one.text for code in given for one in scope.texts_of(code)):
+        kernels = [one.text for code in given for one in scope.texts_of(code) if "__global__" in one.text]
+        if kernels and not (files and any(UNKNOWN in text for text in kernels)):
             texts.append(compiled.place)
+            return
         kept = tuple(flag for flag in flags if not (flag.startswith("-I") or _DEFINE.fullmatch(flag)))
         known = tuple(name for name in names if UNKNOWN not in name)
         for file, (chosen, fixed) in product(files, facts.macros(flags, f"an option at {compiled.place}")):
@@ -596,9 +603,8 @@ class _Facts:
         for text in (one._replace(scope=scope) for one in scope.facts.texts):
             if _spells_macro(text):
                 self._define(text)
-        for iterated, loop in scope.facts.loops:
-            shown = ast.unparse(loop)
-            if any(mark in shown for mark in (".replace(", "#define", "-D")):
+        for target, iterated, loop in scope.facts.loops:
+            if _spells_items(target, loop):
                 self._choose(scope, iterated)
         for call in scope.facts.calls:
             self._read_call(scope, call, (*within, scope.place))
@@ -674,6 +680,25 @@ def _without_unknown(values: list[StatedMacro]) -> list[StatedMacro]:
     """Return the values that are known, with what else there is; all if none is."""
     others = next((one.unresolved for one in values if one.is_unknown), "")
     return [one._replace(others=one.others or others) for one in values if not one.is_unknown] or values
+
+
+def _spells_items(target: ast.expr, loop: ast.AST) -> bool:
+    """Return whether the items of a loop name macros: not where only values are spelled, as in ``-DT={value}``."""
+    spelled = [
+        {name.id for name in ast.walk(one) if isinstance(name, ast.Name)}
+        for one in ast.walk(loop)
+        if isinstance(one, (ast.JoinedStr, ast.BinOp)) or name_of(one) in {"format", "replace"}
+        if any(mark in ast.unparse(one) for mark in (".replace(", "#define", "-D"))
+    ]
+    match target:
+        case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]):
+            by_value = [names for names in spelled if value in names]
+            return any(key in names for names in by_value) if by_value else _mentions_macros(loop)
+    return _mentions_macros(loop)
+
+
+def _mentions_macros(loop: ast.AST) -> bool:
+    return any(mark in ast.unparse(loop) for mark in (".replace(", "#define", "-D"))
 
 
 def _spells_macro(found: Found) -> bool:

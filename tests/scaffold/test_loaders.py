@@ -168,14 +168,26 @@ made = [RawModule(code=code, options=(f"-DT={t}", f"-DN={n}", f"{n}", "-D1A", "-
         ["1 is a guess for N: an option at use.py:3; list its values"],
         [f"{flag} is left out: write it under extra if it matters" for flag in ("-D1A", "-DB-C=1")],
     ),
+    "by the values of a mapping, whose keys are no macros": (
+        """
+KINDS = {"float32": "float", "float64": "double"}
+for name, kind in KINDS.items():
+    made[name] = RawModule(code=open("k.cu").read(), options=(f"-DT={kind}", "-DN=4"))
+text = RawKernel('extern "C" __global__ void other() {}', "other")
+""",
+        "k_{T}",
+        {"N": "4", "T": ["float", "double"]},
+        [],
+        [],
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "name", "macros", "guesses", "left_out"), WAYS.values(), ids=WAYS.keys())
 def test_other_ways_to_choose_macros(text, name, macros, guesses, left_out, drafted):
     """What callers choose is an axis, however it is passed on."""
-    found, _ = drafted(["k.cu"], **{"use.py": text})
-    assert [*found] == [name]
+    found, texts = drafted(["k.cu"], **{"use.py": text})
+    assert ([*found], texts) == ([name], ["use.py:5"] if "__global__" in text else [])
     axes = {axis: values for axis, values in macros.items() if isinstance(values, list)}
     assert found[name].stated["matrix"] == axes
     assert found[name].stated["options"]["define"] == macros | {axis: f"{{{axis}}}" for axis in axes}
