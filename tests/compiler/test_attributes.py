@@ -208,7 +208,7 @@ def test_every_layout_that_differs_from_nvccs_is_an_error(tmp_path):
     (tmp_path / "k.cu").write_text(source)
     command = ["nvcc", "-ptx", "-w", "-arch=sm_90", "-std=c++17", "k.cu"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    theirs, found = sizes((tmp_path / "k.ptx").read_text()), compile_raw(source, "--std=c++17", arch="sm_90")
+    theirs, found = sizes((tmp_path / "k.ptx").read_text()), compile_raw(source, "--std=c++17", arch="compute_90")
     ours = sizes(found.ptx)
     program = Program(
         source=source, name="/dev/null/hatch-cuda-kernels/k.cu", headers=(), pre_include=(), outside=(), computed=()

@@ -76,11 +76,11 @@ def facts(compiled):
         (SOURCE, {"lineinfo": True}),
         (SOURCE, {"use_fast_math": True, "std": "c++20", "define": (("A", "3"),)}),
         ("#include <cub/block/block_reduce.cuh>\n" + SOURCE, {}),
-        (SOURCE.replace('#include "h.h"', '#include "h.h"\n#include <cub/block/block_scan.cuh>'), {}),
+        (SOURCE.replace('#include "h.h"', '#include "h.h"\n#include <cuda_fp16.h>'), {}),
         (SOURCE, {"pre_include": ("first.h", "again.h")}),
         (SOURCE + "__global__ void unused_host_pointer(int* p) { int never; }\n", {}),
     ],
-    ids=["plain", "lineinfo", "options", "cub first", "cub after", "before the source", "warning"],
+    ids=["plain", "lineinfo", "options", "cub first", "the toolkit after", "before the source", "warning"],
 )
 def test_images_and_warnings_are_the_same(tmp_path, compile_begun, source, options):
     """Nothing of a precompiled header shows."""

@@ -154,9 +154,9 @@ def test_a_broken_executor_is_told_once(reference, tmp_path, fresh_cache):
 
 #: Every option that a compiler is told, those together that have nothing to do with paths.
 OPTIONS = (
-    "std: c++20, use_fast_math: true, maxrregcount: 32", "ftz: true, prec_div: false, prec_sqrt: false, fma: false",
-    "lineinfo: true", "debug: true", "lto: true", "lineinfo: true, lto: true",
-    "default_device: true, standard_headers: false", "host_code: drop",
+    "std: c++20, ftz: true, prec_div: false, prec_sqrt: false, fma: false, maxrregcount: 32",
+    "lineinfo: true", "debug: true", "lineinfo: true, lto: true",
+    "default_device: true, standard_headers: false", "use_fast_math: true, host_code: drop",
     "include: [include], define: {X: 1}, pre_include: [first.h], host_only: [Task]",
     "lineinfo: true, extra: [--restrict, -extra-device-vectorization, -Xptxas=-O1]",
 )  # fmt: skip

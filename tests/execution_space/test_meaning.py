@@ -90,7 +90,7 @@ def compile_ptx(root, mode):
         while True:
             (unit,) = recipe.units(sources)
             try:
-                made = run_job(recipe.compile_job(unit, SmArch.parse("sm_90"), ("cubin", "ptx")))
+                made = run_job(recipe.compile_job(unit, SmArch.parse("sm_90"), ("ptx",)))
                 return made.images["ptx"].decode()
             except CompileError as error:
                 levels = further_levels(recipe, root, sources, error)
