@@ -35,6 +35,8 @@ STANDARDS = ("c++14", "c++17", "c++20")
 BRACKETS = ("c++14", "c++20")
 #: Sources of the tests that take long.
 HEAVY = {"complex", "libcudacxx", "thrust", "thrust_random", "traits"}
+#: Those of what CCCL has from C++17 on.
+OF_CCCL = {"libcudacxx", "thrust", "thrust_random"}
 KERNEL = '\nextern "C" __global__ void k(float* x) { *x = 1; }\n'
 
 #: What is libcu++'s under the name of the host's; nothing else costs its hundreds of milliseconds.
@@ -107,12 +109,21 @@ def test_each_header_over_libcudacxx_compiles_alone_and_twice(slow):
         assert logs_of_each([name for name in PUBLIC if name in OVER_LIBCUDACXX], std) == {}
 
 
-@pytest.mark.parametrize("std", slow_but(["c++17"], STANDARDS))
-@pytest.mark.parametrize("name", slow_but({*NAMES} - HEAVY, NAMES))
-def test_what_device_code_uses_is_there(name, std):
+def standards_of(name):
+    """Return the standards that a source is compiled in; those that take long, only where answers are others."""
+    if name in OF_CCCL:
+        return STANDARDS[1:]
+    return BRACKETS if name in HEAVY else STANDARDS
+
+
+SOURCES_IN = [(name, std) for name in NAMES for std in standards_of(name)]
+QUICK = [(name, std) for name, std in SOURCES_IN if name not in HEAVY and std == "c++17"]
+
+
+@pytest.mark.parametrize("source", slow_but(QUICK, SOURCES_IN), ids="-".join)
+def test_what_device_code_uses_is_there(source):
     """The sources assert values and types as they compile, in std and, for C's names, globally."""
-    if name in {"libcudacxx", "thrust", "thrust_random"} and std == "c++14":
-        pytest.skip("CCCL has it from C++17 on")
+    name, std = source
     result = compile_with((SOURCES / f"{name}.cu").read_text(), std)
     assert result.log.strip() == ""
     assert read_ptx(result.ptx).entries.keys() == {"kernel"}
@@ -300,16 +311,15 @@ def test_a_project_keeps_functions_it_brings_itself():
     assert re.search(r"\b15\b", ptx)
 
 
-#: Public toolkit headers that kernels include.
+#: Public toolkit headers that kernels include; ``test_real_sources.py`` has others, which builds compile.
 TOOLKIT = """
-    cooperative_groups.h cooperative_groups/reduce.h cub/block/block_reduce.cuh cub/cub.cuh cuComplex.h cuda.h
-    cuda/atomic cuda/barrier cudaTypedefs.h cuda_bf16.h cuda_device_runtime_api.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h
-    cuda_runtime.h cuda_runtime_api.h device_atomic_functions.h device_launch_parameters.h math_constants.h mma.h
-    thrust/pair.h thrust/tuple.h vector_functions.h vector_types.h
+    cooperative_groups/reduce.h cuComplex.h cuda/atomic cuda/barrier cudaTypedefs.h cuda_bf16.h
+    cuda_device_runtime_api.h cuda_fp16.h cuda_fp8.h cuda_pipeline.h cuda_runtime_api.h device_atomic_functions.h
+    device_launch_parameters.h math_constants.h mma.h thrust/pair.h thrust/tuple.h vector_functions.h vector_types.h
 """.split()  # noqa: SIM905 - a list would take a line a word
 
 
-@pytest.mark.parametrize("name", slow_but(["cuda.h", "cuda_fp16.h", "cuda_runtime.h", "mma.h"], TOOLKIT))
+@pytest.mark.parametrize("name", slow_but(["cuda_fp16.h", "mma.h"], TOOLKIT))
 def test_toolkit_headers_compile_alone(name):
     """With the headers, each of these is accepted by itself."""
     assert compile_with(include(name) + KERNEL).ok
