@@ -30,7 +30,6 @@ DIFFERENT = {
     "03: typeid-ish sizeof __FILE__": "a file has one name wherever the project is",
     "12: THRUST_VERSION": "nvcc keeps an empty kernel of CUB's for each architecture",
     "12: CUB_VERSION device": "likewise",
-    "12: CUB_VERSION cub.cuh": "likewise",
     "12: CCCL_VERSION": "likewise",
     "12: cuda_fp16 versions": "the toolkit's headers define other macros for NVRTC",
     "12: va": "va_list is a pointer in device code",
