@@ -14,6 +14,7 @@ import pytest
 
 from hatch_cuda_kernels import compile_to_ptx
 from hatch_cuda_kernels.build import build_store
+from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.toolchain import libraries
 from hatch_cuda_kernels.errors import BuildError, InputError, ManifestError
 from hatch_cuda_kernels.manifest import load_manifest
@@ -141,14 +142,16 @@ def test_no_module_has_a_name_that_windows_refuses(write, name):
         ("k.cu", "K.CU", "source/K.CU and project.source/k.cu are the same file on some systems; rename the source"),
     ],
 )
-def test_no_source_is_shipped_under_a_name_that_windows_refuses(write, tmp_path, source, header, expected):
-    """The build says so, because ``verify`` would refuse its wheel."""
+def test_no_source_is_shipped_under_a_name_that_windows_refuses(write, tmp_path, capsys, source, header, expected):
+    """The build says so, because ``verify`` would refuse its wheel, and so does ``check`` before it."""
     write(header, "")
     write(source, f'#include "{header}"\n__global__ void k() {{}}\n')
     manifest = write("kernels.yaml", f"schema: 1\narches: [sm_90]\nmodules: {{a: {{source: {source}}}}}\n")
     with pytest.raises(BuildError, match=re.escape(expected)):
         build_store(load_manifest(manifest), tmp_path / "store")
     assert not (tmp_path / "store").exists()
+    assert main(["check", str(manifest)]) == 1
+    assert expected.replace("source/K.CU and project.source/", "K.CU and ") in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_checkout_with_windows_line_ends_gives_the_same_images(tmp_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hatch_cuda_kernels import cache, pool
+from hatch_cuda_kernels import cache, pool, store
 from hatch_cuda_kernels.cli.messages import CommandResult, add_json, is_quiet, show_warning
 from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_manifest, manifest_path
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, ToolchainError
@@ -109,7 +109,8 @@ def _problems_and_warnings(
     from hatch_cuda_kernels.plan import broken_promises, check_release, missing_headers, unread_sources
 
     found = [*unread_sources(plan), *broken_promises(plan, manifest.supports, manifest.release)]
-    problems = [*map(str, found)]
+    shipped = (path for planned in plan for path in planned.sources.files)
+    problems = [*map(str, found), *(f"{clash}; rename the source" for clash in store.name_clashes(shipped))]
     if toolchain is None:
         return problems, []
     try:
