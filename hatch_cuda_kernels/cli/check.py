@@ -109,7 +109,7 @@ def _problems_and_warnings(
     from hatch_cuda_kernels.plan import broken_promises, check_release, missing_headers, unread_sources
 
     found = [*unread_sources(plan), *broken_promises(plan, manifest.supports, manifest.release)]
-    shipped = (path for planned in plan for path in planned.sources.files)
+    shipped = [path for planned in plan for path in planned.sources.files]
     problems = [*map(str, found), *(f"{clash}; rename the source" for clash in store.name_clashes(shipped))]
     if toolchain is None:
         return problems, []

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
@@ -338,7 +338,7 @@ _NOT_ON_WINDOWS: Final = (
 )
 
 
-def name_clashes(names: Iterable[str]) -> Iterator[str]:
+def name_clashes(names: Collection[str]) -> Iterator[str]:
     """Yield which paths are one path on some systems, are both file and folder, or cannot be on Windows."""
     yield from dict.fromkeys(_ambiguous_paths(names))
     for part in dict.fromkeys(part for name in names for part in name.removesuffix("/").split("/")):
