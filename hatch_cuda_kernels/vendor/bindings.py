@@ -169,7 +169,9 @@ def _function(call: Any, codes: list[str]) -> Callable[..., tuple[Any, ...]]:
             given.insert(index, ctypes.byref(value))
             made.append(value)
         status = call(*given)
-        return (_SUCCESS if status == 0 else Status(status), *(value.value or 0 for value in made))
+        if status != 0:  # then nothing is given, whatever the driver wrote there
+            return (Status(status), *(None for _ in made))
+        return (_SUCCESS, *(value.value or 0 for value in made))
 
     return giving if gives else plain
 

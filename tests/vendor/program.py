@@ -53,6 +53,10 @@ before = saxpy.context_id
 ctypes.c_uint64.in_dll(driver, "reset").value = 1
 saxpy[1, 32](0, 0, 7, 1.0)
 found["after reset"] = [saxpy.context_id != before, ctypes.c_uint64.in_dll(driver, "launches").value]
+driver.cuCtxSetCurrent(ctypes.c_uint64(0x101))  # by another library
+saxpy[1, 32](0, 0, 7, 1.0)
+ctypes.c_uint64.in_dll(driver, "reset").value = 2
+found["destroyed"] = told(saxpy[1, 32], 0, 0, 7, 1.0)
 import json  # noqa: E402 - so that it is not there before
 
 sys.stdout.write(json.dumps(found))

@@ -156,6 +156,7 @@ def test_a_library_without_dependencies_launches(outcome):
     assert "did you mean 'saxpy'?" in outcome["absent"]
     assert outcome["variable"] == [1, 2, 3, 4]
     assert outcome["after reset"] == [True, 4]
+    assert "(709): the current context was destroyed: make another one current" in outcome["destroyed"]
 
 
 @pytest.mark.slow
