@@ -1,14 +1,9 @@
 """C++ text as tokens, directives, macros and declarations, and the edits of it. Knows the language only."""
 
-import gc
-from contextlib import contextmanager
-
 from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hatch_cuda_kernels.cpp.conditions import *
     from hatch_cuda_kernels.cpp.declarations import *
     from hatch_cuda_kernels.cpp.edits import *
@@ -22,7 +17,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "conditions": "evaluate KEPT PROBES",
+        "conditions": "evaluate HEADER_PROBES KEPT PROBES",
         "declarations": "CLASS_KEYS Declaration Declarator",
         "edits": "Edit Edited Editor outermost",
         "lexer": (
@@ -38,15 +33,3 @@ __getattr__ = lazy(
         "unit": "Branches Condition Inclusion InclusionError Run TranslationUnit",
     },
 )
-
-
-@contextmanager
-def uncollected() -> "Iterator[None]":
-    """Let nobody look for garbage meanwhile: millions of tokens are made, and few of them are in circles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -34,12 +34,11 @@ _CHARACTER: Final = re.compile(r"'([^'\\\n])'")
 _WORDS: Final = {
     "and": "&&", "or": "||", "not": "!", "bitand": "&", "bitor": "|", "xor": "^", "compl": "~", "not_eq": "!=",
 }  # fmt: skip
-#: What asks for something else than a macro.
-PROBES: Final = frozenset(
-    f"__has_{kind}" for kind in ("attribute", "builtin", "c_attribute", "cpp_attribute", "include", "include_next")
-)
+#: What asks for a header, and what for something else than a macro.
+HEADER_PROBES: Final = frozenset({"__has_include", "__has_include_next"})
+PROBES: Final = HEADER_PROBES | {"__has_attribute", "__has_builtin", "__has_c_attribute", "__has_cpp_attribute"}
 #: What keeps its operand as it is spelled.
-KEPT: Final = frozenset({"defined", "__has_include", "__has_include_next"})
+KEPT: Final = HEADER_PROBES | {"defined"}
 _PRECEDENCE: Final = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
     ("*", "/", "%"),

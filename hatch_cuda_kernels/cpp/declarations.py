@@ -42,10 +42,8 @@ NO_TYPES: Final = (CALLED - _TYPES) | frozenset(
 )
 
 
-@lru_cache(maxsize=1 << 12)
-def _shared(words: frozenset[str]) -> frozenset[str]:
-    """Return an equal set that there is already: most declarations have the words of others."""
-    return words
+#: Returns an equal set that there is already: most declarations have the words of others.
+_shared: Final = lru_cache(maxsize=1 << 12)(frozenset[str])
 
 
 Kind = Literal[
@@ -195,8 +193,7 @@ class Declaration:
         if self._body is not None:
             return self.stream.texts[self._body[0] : self._body[1] + 1]
         first, last = (self.tokens[at] for at in self.body or (0, 0))
-        end = last.at + 1 if last.use is None else last.use.last
-        return [] if self.body is None else self.stream.texts[first.at : end]
+        return [] if self.body is None else self.stream.texts[first.at : last.behind]
 
     @property
     def parameter_texts(self) -> list[tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels.cpp.macros import MacroToken, texts_of
@@ -51,15 +51,15 @@ class Editor:
     ) -> None:
         """Put a text in the place of tokens that follow each other."""
         edit = Edit(0, 0, text, reason, self._name, drops_pragmas)
-        pieces = [*self._pieces(tokens)]
+        pieces = self._pieces(tokens)
         behind = tokens[0].at
         for number, (first, last) in enumerate(pieces):
             piece = edit if not number else edit._replace(text="")
             if behind < first.at:
                 self._add(behind, first.at - 1, edit._replace(text=""))
-            behind = last.at + 1 if last.use is None else last.use.last
+            behind = last.behind
             if first.use is None or (number and number < len(pieces) - 1):
-                self._add(first.at, last.at if last.use is None else last.use.last - 1, piece)
+                self._add(first.at, behind - 1, piece)
             else:
                 use, changes = self._uses.setdefault(first.at, (first.use, []))
                 begin = first.nth if not number else 0
@@ -76,17 +76,12 @@ class Editor:
             changes = self._uses.setdefault(before.at, (before.use, []))[1]
             changes.append((before.nth, before.nth, self._group, edit))
 
-    def _pieces(self, tokens: Sequence[StreamToken]) -> Iterable[tuple[StreamToken, StreamToken]]:
-        """Yield the first and last tokens of stretches outside macros, and of what is in each use."""
-        first, last = tokens[0], tokens[-1]
-        if first.use is None and last.use is None:
-            yield first, last
-            return
-        begin = 0
-        for at in range(1, len(tokens) + 1):
-            if at == len(tokens) or (tokens[at].use is not tokens[begin].use):
-                yield tokens[begin], tokens[at - 1]
-                begin = at
+    def _pieces(self, tokens: Sequence[StreamToken]) -> list[tuple[StreamToken, StreamToken]]:
+        """Return the first and last tokens of stretches outside macros, and of what is in each use."""
+        if tokens[0].use is None and tokens[-1].use is None:
+            return [(tokens[0], tokens[-1])]
+        groups = ([*group] for _, group in groupby(tokens, lambda token: id(token.use)))
+        return [(one[0], one[-1]) for one in groups]
 
     def _add(self, first: int, last: int, edit: Edit) -> None:
         """Let an edit take the place of tokens; directives between them stay, but for includes and what it drops."""

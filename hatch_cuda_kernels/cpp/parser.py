@@ -61,10 +61,10 @@ class FragmentError(Exception):
 class DeclarationParser:
     """Reads a stream; notes the scope of each inclusion by identity, or that it is inside a declaration or a body."""
 
-    def __init__(self, stream: Stream, scopes: dict[int, Declaration | None], inside: set[int]) -> None:
+    def __init__(self, stream: Stream, scopes: dict[int, Declaration | None], inside: set[int], at: int = 0) -> None:
         self._stream: Final = stream
-        stream.read_at = lambda first, parent: DeclarationParser(stream, {}, set()).declaration(first, parent)
-        self._cursor: Final = Cursor(stream)
+        stream.read_at = lambda first, parent: DeclarationParser(stream, {}, set(), first).declaration(parent)
+        self._cursor: Final = Cursor(stream, at)
         self._scopes: Final = scopes
         self._inside: Final = inside
         self._steps: Final[dict[str, Callable[[Head], object]]] = {
@@ -99,7 +99,7 @@ class DeclarationParser:
                 if self._next() == "(":
                     self._group(pragma)
             else:
-                found.append(self._declaration(parent))
+                found.append(self.declaration(parent))
         if is_open and parent is not None:
             raise self._stream.error("a brace that nothing closes", parent.begin)
         return found
@@ -287,12 +287,8 @@ class DeclarationParser:
         head.tokens += inner.tokens
         return True
 
-    def declaration(self, first: int, parent: Declaration | None) -> Declaration:
-        """Read the declaration that begins at a token."""
-        self._cursor.go_to(first)
-        return self._declaration(parent)
-
-    def _declaration(self, parent: Declaration | None) -> Declaration:
+    def declaration(self, parent: Declaration | None) -> Declaration:
+        """Read the declaration that is next."""
         head = Head()
         while True:
             self._take_plain(head)

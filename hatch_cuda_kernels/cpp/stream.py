@@ -65,6 +65,10 @@ class Use(NamedTuple):
     others: frozenset[str] = frozenset()
     """The identifiers of other definitions that may hold there."""
 
+    def tokens(self) -> list[StreamToken]:
+        """Return what it becomes."""
+        return [StreamToken(text, self.first, self, nth) for nth, text in enumerate(self.texts)]
+
 
 class StreamToken(NamedTuple):
     """A token that a parser reads."""
@@ -75,6 +79,11 @@ class StreamToken(NamedTuple):
     use: Use | None = None
     nth: int = 0
     """Its place among the tokens of the use."""
+
+    @property
+    def behind(self) -> int:
+        """The index in the stream behind it, or behind the use that it is part of."""
+        return self.at + 1 if self.use is None else self.use.last
 
 
 def brace_macros(macros: MacroTable) -> frozenset[str]:
@@ -336,25 +345,16 @@ class Stream:
     def between(self, first: StreamToken, last: StreamToken) -> list[StreamToken]:
         """Return what stands between two tokens, each macro expanded."""
         if first.use is not None and first.use is last.use:
-            return [*self.tokens_of(first.use)][first.nth + 1 : last.nth]
-        found = [] if first.use is None else [*self.tokens_of(first.use)][first.nth + 1 :]
-        cursor = Cursor(self, first.at + 1 if first.use is None else first.use.last)
-        found += takewhile(lambda token: token.at < last.at, cursor.tokens())
-        return found if last.use is None else [*found, *[*self.tokens_of(last.use)][: last.nth]]
-
-    @staticmethod
-    def tokens_of(use: Use) -> Iterator[StreamToken]:
-        """Yield what a use becomes."""
-        return (StreamToken(text, use.first, use, nth) for nth, text in enumerate(use.texts))
+            return first.use.tokens()[first.nth + 1 : last.nth]
+        found = [] if first.use is None else first.use.tokens()[first.nth + 1 :]
+        found += takewhile(lambda token: token.at < last.at, Cursor(self, first.behind).tokens())
+        return found if last.use is None else [*found, *last.use.tokens()[: last.nth]]
 
     def behind_captures(self, words: frozenset[str]) -> list[list[StreamToken]]:
         """Return those of some words that stand between a lambda's captures and its parameters."""
-        if words not in self._marks:
-            self._marks[words] = [*self._behind_captures(words)]
-        return self._marks[words]
-
-    def _behind_captures(self, words: frozenset[str]) -> Iterator[list[StreamToken]]:
-        texts = self.texts
+        if words in self._marks:
+            return self._marks[words]
+        found, texts = self._marks.setdefault(words, []), self.texts
         for first in compress(range(len(texts)), map(words.__contains__, texts)):
             if first == 0 or not closes_captures(texts, first - 1):
                 continue
@@ -362,7 +362,8 @@ class Stream:
             while last < len(texts) and texts[last] in words:
                 last += 1
             if texts[last : last + 1] in (["("], ["{"], ["mutable"], ["->"]):
-                yield [StreamToken(texts[at], at) for at in range(first, last)]
+                found.append([StreamToken(texts[at], at) for at in range(first, last)])
+        return found
 
     def spelled(self, use: Use) -> tuple[MacroToken, ...]:
         """Return what a use becomes, with the blanks that ``#`` sees."""
@@ -399,15 +400,11 @@ class Cursor:
 
     def peek(self) -> StreamToken | None:
         """Return the next token; None at the end."""
-        if not self.waiting and not self.pull():
-            return None
-        return self.waiting[-1]
+        return self.waiting[-1] if self.waiting or self.pull() else None
 
     def take(self) -> StreamToken | None:
         """Return the next token and go on behind it; None at the end."""
-        if not self.waiting and not self.pull():
-            return None
-        return self.waiting.pop()
+        return self.waiting.pop() if self.waiting or self.pull() else None
 
     @property
     def place(self) -> int:
@@ -444,7 +441,7 @@ class Cursor:
                 return True
             self._at = use.last
             if use.texts:
-                self.waiting.extend([*self.stream.tokens_of(use)][::-1])
+                self.waiting.extend(use.tokens()[::-1])
                 return True
         return False
 
@@ -488,7 +485,7 @@ class Cursor:
         for nth, text in enumerate(() if use is None else use.texts):
             depth += (text == "{") - (text == "}")
             if not depth and use is not None:
-                self.put_back([*self.stream.tokens_of(use)][nth + 1 :])
+                self.put_back(use.tokens()[nth + 1 :])
                 return StreamToken("}", at, use, nth)
         return depth
 

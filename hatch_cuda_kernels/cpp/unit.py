@@ -204,31 +204,27 @@ class _Frame(NamedTuple):
     lengths: tuple[int, ...]
 
 
+@dataclass(eq=False)
 class _UnitReader:
-    def __init__(
-        self,
-        unit: TranslationUnit,
-        files: Mapping[str, SourceFile],
-        resolve: Resolve,
-        has_words: Callable[[str], bool],
-    ) -> None:
-        self._has_words: Final = has_words
-        self._key: Final = _Trace, has_words
-        self._unit: Final = unit
-        self._files: Final = files
-        self._resolve: Final = resolve
-        self._once: Final[list[dict[str, int]]] = [{}]
+    _unit: TranslationUnit
+    _files: Mapping[str, SourceFile]
+    _resolve: Resolve
+    _has_words: Callable[[str], bool]
+
+    def __post_init__(self) -> None:
+        self._key = _Trace, self._has_words
+        self._once: list[dict[str, int]] = [{}]
         """Files that are not read again, wherever one is, and in each branch that is open: after how many were read."""
-        self._open: Final[dict[str, int]] = {}
+        self._open: dict[str, int] = {}
         """Files that are being read and may be read once."""
-        self._inclusions: Final[list[tuple[SourceFile, Directive, Sequence[SourceFile]]]] = []
-        self._wanted: Final[list[tuple[str, int | None]]] = []
+        self._inclusions: list[tuple[SourceFile, Directive, Sequence[SourceFile]]] = []
+        self._wanted: list[tuple[str, int | None]] = []
         """Files that were to be read, and since when they are not read again."""
         self._left = _MOST_REMEMBERED
-        self._onces: Final[list[tuple[int, str]]] = []
+        self._onces: list[tuple[int, str]] = []
         """Files that are not to be read again, each with the depth of branches."""
-        logs = unit.conditions, unit.unresolved, self._inclusions, self._wanted, self._onces
-        self._logs: Final[tuple[list[Any], ...]] = logs
+        logs = self._unit.conditions, self._unit.unresolved, self._inclusions, self._wanted, self._onces
+        self._logs: tuple[list[Any], ...] = logs
 
     def visit(self, file: SourceFile) -> Visit:
         """Read a file and all that it includes, and return what may count of it."""

@@ -71,9 +71,8 @@ class Declared(NamedTuple):
     def from_declarations(cls, declarations: Iterable[Declaration]) -> Declared:
         """Return those among the declarations of a source, each once."""
         every = [*declarations]
-        kernels = dict.fromkeys(_kernel(one) for one in every if is_kernel(one))
-        variables = dict.fromkeys(variable for one in every for variable in _variables(one))
-        return cls(tuple(kernels), tuple(variables))
+        kernels = tuple(_kernel(one) for one in every if is_kernel(one))
+        return cls.together([cls(kernels, tuple(variable for one in every for variable in _variables(one)))])
 
     @classmethod
     def together(cls, several: Iterable[Declared]) -> Declared:

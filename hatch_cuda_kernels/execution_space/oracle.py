@@ -48,7 +48,7 @@ class _Oracle:
                 self._at[place_of(declaration)].append(declaration)
             stream, first, last = declaration.stream, declaration.tokens[0], declaration.tokens[-1]
             file, start, _ = stream.place(first.at)
-            behind, _, end = stream.place(last.at if last.use is None else last.use.last - 1)
+            behind, _, end = stream.place(last.behind - 1)
             if file is behind:
                 self._spans[file.name].append((start, end, declaration))
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp, libraries
-from hatch_cuda_kernels.cpp import Macro, MacroToken
+from hatch_cuda_kernels.cpp import HEADER_PROBES, Macro, MacroToken
 from hatch_cuda_kernels.includes.project import wandering
-from hatch_cuda_kernels.includes.texts import PROBES, SourceText
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Directive
+    from hatch_cuda_kernels.includes.texts import SourceText
 
 #: Stands for a word that nobody knows before the compile; a part of a longer word that is made with it.
 _WORD: Final = "hatch_cuda_kernels_unknown"
@@ -55,12 +55,6 @@ class _Undecided(Exception):  # noqa: N818 - a question
     """A macro's name, and the definitions of which several may hold."""
 
 
-class _Operand(NamedTuple):
-    tokens: tuple[MacroToken, ...]
-    place: str
-    is_probe: bool
-
-
 def named_by_macros(texts: Sequence[SourceText], define: Iterable[Macro]) -> MadeNames:
     """Return what the includes and probes of some texts name by their macros, and by those of the options."""
     defined: dict[str, dict[tuple[object, ...], Macro]] = {}
@@ -68,13 +62,14 @@ def named_by_macros(texts: Sequence[SourceText], define: Iterable[Macro]) -> Mad
         defined.setdefault(macro.name, {}).setdefault((macro.parameters, macro.is_variadic, macro.body), macro)
     definitions = {name: (*found.values(),) for name, found in defined.items()}
     by_name = {text.file.name: text for text in texts}
-    operands: dict[tuple[object, ...], _Operand] = {}
-    probing = cpp.leading_to(PROBES, (macro for found in definitions.values() for macro in found))
+    searches: dict[tuple[object, ...], _Search] = {}
+    probing = cpp.leading_to(HEADER_PROBES, (macro for found in definitions.values() for macro in found))
     for text in texts:
         for directive in text.file.directives:
-            for operand in _operands(text, directive, probing):
-                operands.setdefault((*(token.text for token in operand.tokens), operand.is_probe), operand)
-    found = [_Search(definitions, operand, by_name).named() for operand in operands.values()]
+            for operand in _operands(directive, probing):
+                search = _Search(operand, text.at(directive.start), directive.is_include, definitions, by_name)
+                searches.setdefault((*(token.text for token in operand), directive.is_include), search)
+    found = [search.named() for search in searches.values()]
     return MadeNames(
         frozenset().union(*(one.names for one in found)),
         all(one.is_whole for one in found),
@@ -83,18 +78,18 @@ def named_by_macros(texts: Sequence[SourceText], define: Iterable[Macro]) -> Mad
     )
 
 
-def _operands(text: SourceText, directive: Directive, probing: frozenset[str]) -> Iterator[_Operand]:
+def _operands(directive: Directive, probing: frozenset[str]) -> Iterator[tuple[MacroToken, ...]]:
     """Yield what of a directive names a header by macros."""
     if directive.is_include and directive.texts and directive.texts[0][0] not in '"<':
-        yield _Operand(_tokens(directive), text.at(directive.start), is_probe=False)
+        yield _tokens(directive)
     elif directive.word in {"if", "elif"} and not probing.isdisjoint(directive.texts):
         for part in _calls(_tokens(directive)):
             # A probe may spell its header itself, which no macro changes there.
-            inside = [token.text for token in part[2:-1]] if part[0].text in PROBES else []
+            inside = [token.text for token in part[2:-1]] if part[0].text in HEADER_PROBES else []
             is_quoted = len(inside) == 1 and inside[0].startswith('"')
             is_spelled = is_quoted or (inside[:1], inside[-1:]) == (["<"], [">"])
             if any(token.text in probing for token in part) and not is_spelled:
-                yield _Operand(part, text.at(directive.start), is_probe=True)
+                yield part
 
 
 def _tokens(directive: Directive) -> tuple[MacroToken, ...]:
@@ -119,8 +114,10 @@ def _calls(tokens: Sequence[MacroToken]) -> Iterator[tuple[MacroToken, ...]]:
 class _Search:
     """Expands one operand in all the ways in which the macros that it comes upon may be defined."""
 
+    _operand: tuple[MacroToken, ...]
+    _place: str
+    _is_include: bool
     _definitions: Mapping[str, Sequence[Macro]]
-    _operand: _Operand
     _texts: Mapping[str, SourceText]
     _left: int = field(default_factory=lambda: _BUDGET)
 
@@ -143,7 +140,7 @@ class _Search:
             except (cpp.ExpansionError, RecursionError):
                 made = None
             if made is None or count > _MOST:
-                problem = _TOO_LONG.format(place=self._operand.place, budget=_BUDGET)
+                problem = _TOO_LONG.format(place=self._place, budget=_BUDGET)
                 return MadeNames(frozenset(names), is_whole=False, spelled=self._spelled(), problems=(problem,))
             for header in self._headers(made):
                 if header is not None and _leads_out(header):
@@ -160,15 +157,15 @@ class _Search:
         def look_up(name: str) -> Macro | None:
             if name in chosen:
                 return chosen[name]
-            if name in {"defined", *PROBES, _WORD}:
+            if name in {"defined", *HEADER_PROBES, _WORD}:
                 return None
             options = self._options(name)
             if len(options) > 1:
                 raise _Undecided(name, options)
             return options[0]
 
-        self._left -= len(self._operand.tokens)
-        found = cpp.Expander(look_up, kept={"defined"}, budget=max(self._left, 0)).expand(self._operand.tokens)
+        self._left -= len(self._operand)
+        found = cpp.Expander(look_up, kept={"defined"}, budget=max(self._left, 0)).expand(self._operand)
         self._left -= len(found)
         return found
 
@@ -186,20 +183,20 @@ class _Search:
 
     def _headers(self, made: Sequence[MacroToken]) -> Iterator[str | None]:
         """Yield the names that an operand becomes; None for what is none."""
-        if not self._operand.is_probe:
+        if self._is_include:
             yield _header(made)
             return
         at = 0
         while at < len(made):
             first, at = at, at + 1
-            if made[first].text in PROBES:
+            if made[first].text in HEADER_PROBES:
                 at += cpp.length_of_call(made[one].text for one in range(at, len(made))) or len(made)
                 yield _header(made[first + 2 : at - 1])
 
     def _blame(self, chosen: Mapping[str, Macro | None]) -> str:
         """Say which macro's text begins a path that leads out of the project, or leads up."""
-        place, what = self._operand.place, "what macros make of it"
-        reached = () if _leads_up_or_on(_text(self._operand.tokens)) else self._reached()
+        place, what = self._place, "what macros make of it"
+        reached = () if _leads_up_or_on(_text(self._operand)) else self._reached()
         macros = (macro for macro in reached if chosen.get(macro.name, macro) == macro)
         for macro in (one for one in macros if _leads_up_or_on(_text(one.body))):
             text = _text(macro.body)
@@ -213,7 +210,7 @@ class _Search:
     def _reached(self) -> Iterator[Macro]:
         """Yield the macros that may have a part in it, the nearest first."""
         seen: set[str] = set()
-        waiting = [token.text for token in self._operand.tokens]
+        waiting = [token.text for token in self._operand]
         for name in waiting:
             if name not in seen:
                 seen.add(name)

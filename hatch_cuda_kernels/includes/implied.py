@@ -314,14 +314,11 @@ def _uses_of_run(file: SourceFile, number: int, firsts: frozenset[str]) -> froze
             group = map(file.directives.__getitem__, file.group(number))
             for one in takewhile(lambda one: one.word not in {"else", "endif"}, group):
                 found |= _uses_in(one.texts, firsts)
-    known[number] = _shared(frozenset(found))
-    return known[number]
+    return known.setdefault(number, _shared(frozenset(found)))
 
 
-@lru_cache(maxsize=1 << 12)
-def _shared(uses: frozenset[Chain]) -> frozenset[Chain]:
-    """Return an equal set that there is already: most runs use what others do."""
-    return uses
+#: Returns an equal set that there is already: most runs use what others do.
+_shared: Final = lru_cache(maxsize=1 << 12)(frozenset[Chain])
 
 
 @lru_cache(maxsize=64)

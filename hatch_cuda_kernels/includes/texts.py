@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp import Edit, Edited, Macro, SourceFile, is_identifier, lex_with_places, parse_definition
+from hatch_cuda_kernels import cpp
+from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, is_identifier, lex_with_places, parse_definition
 from hatch_cuda_kernels.errors import InputError
 from hatch_cuda_kernels.includes.project import ProjectFiles, beside, wandering
 from hatch_cuda_kernels.integrity import sha256
@@ -19,11 +20,9 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hatch_cuda_kernels.cpp import Directive, Token
+    from hatch_cuda_kernels.cpp import Directive, Macro, Token
 
-#: What asks whether a header is there.
-PROBES: Final = frozenset({"__has_include", "__has_include_next"})
-_ASKS: Final = PROBES | {"__has_embed"}
+_ASKS: Final = cpp.HEADER_PROBES | {"__has_embed"}
 _HEADER: Final = r"\"[^\"\n]+\"|<[^<>\n]+>"
 _COMMENTS: Final = r"(?:\s++|/\*(?:[^*]++|\*(?!/)|(?!))*+\*/|(?!))*+"
 _INCLUDED: Final = re.compile(rf"{_COMMENTS}(?:(?P<name>{_HEADER})|(?P<unclosed>[\"<])|(?P<nothing>//|\Z)|)")
@@ -115,7 +114,7 @@ def _asked(file: SourceFile, directive: Directive, *, is_condition: bool) -> Ite
         name = None
         is_tested = texts[max(at - 1, 0) : at] == ["defined"] or texts[max(at - 2, 0) : at] == ["defined", "("]
         if text in _ASKS and not is_tested:
-            if text not in PROBES:
+            if text not in cpp.HEADER_PROBES:
                 yield here._replace(problem=_EMBED)
             name = _header(directive, tokens, at + 2) if texts[at + 1 : at + 2] == ["("] else None
             here = here._replace(is_next=text.endswith("next"))

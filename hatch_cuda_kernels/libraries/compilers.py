@@ -12,13 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hatch_cuda_kernels.cpp import MacroTable, State, parse_define, parse_defines, unknown_macro
+from hatch_cuda_kernels.cpp import HEADER_PROBES, PROBES, MacroTable, State, parse_define, parse_defines, unknown_macro
 from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words, words_in
 
 #: Answers a probe whose header is there.
 _THERE: Final = parse_define("__has_include", "1")
+#: The list of how macros of both begin that an architecture or an option may define.
+_PERHAPS: Final = "compilers", "shared", "perhaps"
 #: Of whatever these ask, gcc's answer is known.
-_PROBES: Final = ("__has_attribute(", "__has_builtin(", "__has_c_attribute(", "__has_cpp_attribute(")
+_ANSWERED: Final = tuple(f"{name}(" for name in PROBES - HEADER_PROBES)
 
 
 @cache
@@ -63,7 +65,7 @@ def header_probes(headers: Iterable[str]) -> dict[str, State]:
 
 def answers_probe(asked: str) -> bool:
     """Return whether gcc's answer to ``__has_builtin(name)`` and the like is known: 0 for what no table has."""
-    return asked.startswith(_PROBES) and not asked.startswith("__has_builtin(__builtin_ia32_")
+    return asked.startswith(_ANSWERED) and not asked.startswith("__has_builtin(__builtin_ia32_")
 
 
 @cache
@@ -90,10 +92,10 @@ def macros_of_nvcc(
     def is_foreign(name: str) -> bool:
         if name in known or answers_probe(name):
             return False
-        return may_be_defined(name) or (is_toolkit_macro(name) and not name.startswith("__GNUC"))
+        return begins_as(name, *_PERHAPS) or (is_toolkit_macro(name) and not name.startswith("__GNUC"))
 
-    probes = {asked: there for asked, there in header_probes(headers).items() if asked not in _probes()}
-    return MacroTable({**nvcc_macros(std), **shared_macros(std), **probes, **parse_defines(define)}, is_foreign)
+    known_macros = {**header_probes(headers), **nvcc_macros(std), **shared_macros(std), **parse_defines(define)}
+    return MacroTable(known_macros, is_foreign)
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:
@@ -101,7 +103,7 @@ def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> Macro
     words = telling_words() | words_in("compilers", "nvrtc", "only")
     return MacroTable(
         {**_nvrtc_macros(std), **parse_defines(define)},
-        lambda name: name in words or may_be_defined(name) or is_toolkit_macro(name),
+        lambda name: name in words or begins_as(name, *_PERHAPS) or is_toolkit_macro(name),
     )
 
 
@@ -118,8 +120,3 @@ def macros_of_cccl() -> Mapping[str, State]:
     """Return the macros that CCCL's headers have where NVRTC compiles them; of one of several values, each."""
     defined = table("compilers")["cccl"].items()
     return {name.partition("(")[0]: tuple(parse_define(name, text) for text in texts) for name, texts in defined}
-
-
-def may_be_defined(name: str) -> bool:
-    """Return whether an architecture or an option may define a macro of both compilers."""
-    return begins_as(name, "compilers", "shared", "perhaps")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import chain
+from operator import getitem
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -40,10 +41,7 @@ def headers_in(name: str, *keys: str) -> Mapping[str, str]:
 
 def entry(name: str, *keys: str) -> Any:
     """Return what a table has under some keys."""
-    found: Any = table(name)
-    for key in keys:
-        found = found[key]
-    return found
+    return reduce(getitem, keys, table(name))
 
 
 @cache

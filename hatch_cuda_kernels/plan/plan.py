@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, version_text
-from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_finisher
+from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_finisher, uncollected
 from hatch_cuda_kernels.compiler.toolchain import (
     PackageRecord,
     Toolchain,
@@ -30,7 +30,6 @@ from hatch_cuda_kernels.compiler.toolchain import (
     release_requirements,
     supports_arch,
 )
-from hatch_cuda_kernels.cpp import uncollected
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, library_kind
 from hatch_cuda_kernels.errors import (
     BuildError,
