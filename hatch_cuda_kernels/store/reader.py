@@ -57,7 +57,7 @@ def find_store(package: str | Path) -> Path:
         raise StoreError(str(package), "no wheel or folder here, and no import package installed, has this name")
     problem = f"no kernel store here (looked for {KERNELS_FILE} in {', '.join(map(str, candidates))})"
     source = next((folder for folder in candidates if (folder.parent / "__init__.py").is_file()), None)
-    if source is not None:
+    if source is not None and any((place / "pyproject.toml").is_file() for place in source.parents):
         from hatch_cuda_kernels.compiler.toolchain import editable_install  # no store is found without it
 
         problem += f"; a source tree has none until it is installed: {editable_install(source)}"

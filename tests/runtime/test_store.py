@@ -92,6 +92,19 @@ def test_unknown_kernel_suggests_names(store):
         store.find_image("sapxy", arch="sm_90")
 
 
+@pytest.mark.parametrize("is_project", [False, True])
+def test_a_source_tree_is_to_be_installed(tmp_path, is_project):
+    """Where a project is around it, and nowhere else, an error says how."""
+    (tmp_path / "mylib").mkdir()
+    (tmp_path / "mylib" / "__init__.py").touch()
+    if is_project:
+        (tmp_path / "pyproject.toml").touch()
+    with pytest.raises(StoreError) as caught:
+        open_store(tmp_path / "mylib").get_kernel("saxpy")
+    assert (f"--editable {tmp_path}" in str(caught.value)) == is_project
+    assert is_project or "--editable" not in str(caught.value)
+
+
 @pytest.mark.parametrize("driver", ["12.4", (13,), 13, [13, 0], ("13", "0")])
 def test_a_driver_is_two_numbers(store, driver):
     """What the command line takes as text is refused with how to write it, and not taken apart."""
