@@ -211,15 +211,19 @@ class MacroTable:
 
     Where a condition is unknown, several may hold, and None among them is that there is none. ``predefined`` hold where
     no directive says anything of a name. Nothing is known of other names for which ``is_foreign`` returns True, by
-    default of probes such as ``__has_include(<name>)``.
+    default of probes such as ``__has_include(<name>)``. ``behind`` are those that a header outside what is read leaves.
     """
 
     def __init__(
         self,
         predefined: Mapping[str, State] | None = None,
         is_foreign: Callable[[str], bool] = lambda name: "(" in name,
+        behind: Mapping[str, Mapping[str, State]] | None = None,
     ) -> None:
         self.time = 0
+        self._behind: Final = behind or {}
+        self.told_of: Final = frozenset().union(*self._behind.values())
+        """Names of which it is known which headers leave them."""
         self._predefined: Final = predefined or {}
         self._first: Final[dict[str, State]] = {name: found for name, found in self._predefined.items() if found}
         """What holds of names of which no directive says anything, as far as that was asked."""
@@ -324,6 +328,13 @@ class MacroTable:
         """Let a definition hold from now on."""
         self.definitions[macro] = None
         self.set(macro.name, (macro,))
+
+    def pass_header(self, header: str) -> None:
+        """Let hold what a header leaves, where no definition is sure to."""
+        for name, found in self._behind.get(header, {}).items():
+            before = self.now(name)
+            if not before or None in before:
+                self.set(name, found)
 
     def begin_branch(self) -> None:
         """Begin to read what may or may not be compiled."""

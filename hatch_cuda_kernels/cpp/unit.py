@@ -212,7 +212,7 @@ class _UnitReader:
     _has_words: Callable[[str], bool]
 
     def __post_init__(self) -> None:
-        self._key = _Trace, self._has_words
+        self._key = _Trace, self._has_words, self._unit.macros.told_of
         self._once: list[dict[str, int]] = [{}]
         """Files that are not read again, wherever one is, and in each branch that is open: after how many were read."""
         self._open: dict[str, int] = {}
@@ -425,4 +425,6 @@ class _UnitReader:
                 found.append(Inclusion(visit, file, at))
             if directive.word == "import":
                 self._read_once(wanted.name)
+        if self._has_words(file.name) and not any(self._has_words(one.name) for one in files):
+            self._unit.macros.pass_header(directive.header)
         return found

@@ -253,15 +253,15 @@ class Cutter:
             editor.insert(tokens[first], "mark", "__host__ __device__ ")
         if self._stays(declaration):
             return
-        is_hidden = "" in declaration.scope and not declaration.is_constructor
         is_definition = bool(declaration.qualifier) and not declaration.is_specialization
+        is_hidden = "" in declaration.scope and not declaration.is_constructor
         if not is_hidden:
             reason = "mark" if body is None else "definition" if is_definition else "body"
             self._strip(declaration, editor, _INLINE if declaration.is_member else _INLINE | {"static"}, reason)
         if body is None:
             return
         if is_definition and not is_hidden:
-            editor.replace(tokens, "definition")
+            self._definition(declaration, body, editor)
             return
         is_called = is_virtual and declaration.name[:1] != "~"
         owner = declaration.parent
@@ -269,6 +269,19 @@ class Cutter:
             return  # the compiler takes no function of such a class without a body
         text = _TRAP if is_called else _STUB.format(declaration.name) if is_hidden else ";"
         editor.replace(tokens[body[0] : body[1] + 1], "body", text, drops_pragmas=declaration.is_member)
+
+    def _definition(self, declaration: Declaration, body: tuple[int, int], editor: Editor) -> None:
+        """Cut a definition behind its class: all of it, but for what it adds, which are default arguments."""
+        tokens, name = declaration.tokens, declaration.name
+        if not any("=" in one for one in declaration.parameter_texts):
+            editor.replace(tokens, "definition")
+            return
+        text = _STUB.format(name)
+        if tokens[body[0]].text == ":":  # members that must be made, by the copy's constructor
+            text = f" : {name}(*static_cast<{name}*>(nullptr)) {text}"
+        # What nothing calls is not compiled where it is inline.
+        editor.insert(tokens[declaration.template[1] if declaration.template else 0], "definition", "inline ")
+        editor.replace(tokens[body[0] : body[1] + 1], "body", text)
 
     def _stays(self, declaration: Declaration) -> bool:
         """Return whether a function without a mark keeps its body: another declaration has one, or nothing is in it."""

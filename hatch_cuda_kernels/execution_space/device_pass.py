@@ -117,10 +117,15 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, before: DevicePas
     # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
     defined = frozenset().union(*(file.defined for name, file in files.items() if name.startswith(VIRTUAL_ROOT)))
     own = {file.guard for file in files.values()} | {name for name in defined if not libraries.has_toolkit_prefix(name)}
-    macros = libraries.macros_of_nvcc(options.std, options.define, closure.standard, own)
+    ours = (file for name, file in files.items() if is_projects(name))
+    words = frozenset().union(*(one.texts for file in ours for one in file.directives))
+    behind = libraries.macros_behind_headers(options.std, words)
+    nvcc = {name: state for macros in behind.values() for name, state in macros.items()}
+    nvcc |= libraries.nvcc_macros(options.std)
+    macros = libraries.macros_of_nvcc(options.std, options.define, closure.standard, own, behind)
     unit = origin.read((*closure.pre_include, closure.program_name), macros, is_projects)
     readings, parts = cpp.parse(unit, is_projects)
-    return DevicePass(files, unit, readings, parts, libraries.nvcc_macros(options.std), Cut(), origin.edits)
+    return DevicePass(files, unit, readings, parts, nvcc, Cut(), origin.edits)
 
 
 def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collection[str]) -> Cut:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "compilers": "answers_probe macros_of_cccl macros_of_nvcc macros_of_nvrtc nvcc_macros",
+        "compilers": "answers_probe macros_behind_headers macros_of_cccl macros_of_nvcc macros_of_nvrtc nvcc_macros",
         "table": (
             "as_declared begins_as boost_header defines_constants dispatched entry has_toolkit_prefix header_of "
             "header_of_use headers_in hides_mark is_cccl_header is_host_call is_host_header is_library_header "

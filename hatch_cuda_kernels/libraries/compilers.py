@@ -2,15 +2,16 @@
 
 ``nvcc_macros.txt`` has what ``nvcc -E -Xcompiler -dM`` prints for an empty source of C++17 on Linux x86-64 with gcc 12,
 without what NVRTC defines alike; then what is otherwise in another C++, ``-`` before what is not there. The value of a
-macro that both define may depend on the architecture or the release.
+macro that both define may depend on the architecture or the release. ``header_macros.txt`` has what ``nvcc`` prints
+more behind headers, those in brackets: macros in parentheses have parameters, or a value of several tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from hatch_cuda_kernels.cpp import HEADER_PROBES, PROBES, MacroTable, State, parse_define, parse_defines, unknown_macro
 from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, table, telling_words, words_in
@@ -19,6 +20,8 @@ from hatch_cuda_kernels.libraries.table import begins_as, is_toolkit_macro, tabl
 _THERE: Final = parse_define("__has_include", "1")
 #: The list of how macros of both begin that an architecture or an option may define.
 _PERHAPS: Final = "compilers", "shared", "perhaps"
+#: Versions of C++, all where none is named, each with headers.
+_Places: TypeAlias = "list[tuple[str, list[str]]]"
 #: Of whatever these ask, gcc's answer is known.
 _ANSWERED: Final = tuple(f"{name}(" for name in PROBES - HEADER_PROBES)
 
@@ -39,6 +42,36 @@ def nvcc_macros(std: str) -> Mapping[str, State]:
         elif section == std:
             found[plain] = (parse_define(name, value) if plain == name else unknown_macro(plain, ()),)
     return found | _probes()
+
+
+@cache
+def _header_macros() -> Mapping[str, Sequence[tuple[str, _Places]]]:
+    """Return by name each value of a macro that headers of the host's leave, and where they do."""
+    text = Path(__file__).with_name("header_macros.txt").read_text(encoding="utf-8")
+    found: dict[str, list[tuple[str, _Places]]] = {}
+    places: _Places = []
+    is_open = False
+    for line in text.splitlines():
+        if line.startswith("["):
+            versions, _, headers = line.strip("[]").rpartition(": ")
+            places = [*places[: len(places) * is_open], (versions, headers.split())]
+        else:
+            name, _, value = line.partition(" ")
+            found.setdefault(name.strip("()"), []).append((name[:1] + value, places))
+        is_open = line.startswith("[")
+    return found
+
+
+def macros_behind_headers(std: str, words: Iterable[str]) -> Mapping[str, Mapping[str, State]]:
+    """Return which macros, if they are among some words, nvcc has behind each header of the host's."""
+    known = _header_macros()
+    found: dict[str, dict[str, State]] = {}
+    for name in known.keys() & words:
+        for value, places in known[name]:
+            macro = unknown_macro(name, ()) if value[0] == "(" else parse_define(name, value[1:])
+            for header in (one for versions, headers in places if std in (versions or std) for one in headers):
+                found.setdefault(header, {})[name] = (macro,)
+    return found
 
 
 @cache
@@ -81,13 +114,18 @@ def shared_macros(std: str) -> Mapping[str, State]:
 
 
 def macros_of_nvcc(
-    std: str, define: Iterable[tuple[str, str | None]], headers: Iterable[str], own: Collection[str]
+    std: str,
+    define: Iterable[tuple[str, str | None]],
+    headers: Iterable[str],
+    own: Collection[str],
+    behind: Mapping[str, Mapping[str, State]] | None = None,
 ) -> MacroTable:
-    """Return the macros that nvcc has before a source, with what probes of ``headers`` say.
+    """Return the macros that nvcc has before a source, with what probes of ``headers`` say, and ``behind`` headers.
 
     Nothing is known of those that a header of the toolkit may bring, but for a project's ``own``.
     """
-    known = words_in("compilers", "nvrtc", "only").union(own)
+    told_of = frozenset[str]().union(*(behind or {}).values()) - telling_words()
+    known = words_in("compilers", "nvrtc", "only").union(own, told_of)
 
     def is_foreign(name: str) -> bool:
         if name in known or answers_probe(name):
@@ -95,7 +133,7 @@ def macros_of_nvcc(
         return begins_as(name, *_PERHAPS) or (is_toolkit_macro(name) and not name.startswith("__GNUC"))
 
     known_macros = {**header_probes(headers), **nvcc_macros(std), **shared_macros(std), **parse_defines(define)}
-    return MacroTable(known_macros, is_foreign)
+    return MacroTable(known_macros, is_foreign, behind)
 
 
 def macros_of_nvrtc(std: str, define: Iterable[tuple[str, str | None]]) -> MacroTable:

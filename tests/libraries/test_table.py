@@ -112,10 +112,10 @@ MACROS = [
 ]
 
 
-def conditions_hold(conditions, std):
+def conditions_hold(conditions, std, before=""):
     """Compile a source that has an error where one of these conditions does not hold, as nvcc does."""
     lines = [f"#if !({condition})\n#error {condition}\n#endif" for condition in conditions]
-    source = "\n".join([*MACROS, *lines, "__global__ void k() {}\n"])
+    source = "\n".join([before, *MACROS, *lines, "__global__ void k() {}\n"])
     return compile_to_ptx(source, arch="compute_90", options={"std": std}, use_cache=False)
 
 
@@ -151,13 +151,62 @@ def test_conditions_have_nvccs_answer(std, conditions):
 @pytest.mark.parametrize("std", ["c++14", "c++17", "c++20"])
 def test_each_macro_that_nvcc_defines_is_known(std):
     """Whether it is there, and its value where that is an integer."""
-    command = ["nvcc", "-E", "-Xcompiler", "-dM", f"-std={std}", "-arch=compute_90", "-x", "cu", "/dev/null"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^#define (\w+)(\([^)]*\))?(?: (.*))?$", printed, re.MULTILINE)
+    found = defined_by_nvcc("/dev/null", std)
     integers = {name: value for name, call, value in found if not call and re.fullmatch(r"\d\w*", value)}
     integers = {name: value for name, value in integers.items() if not re.search(r"[fFdD](16|32|64|128)?x?$", value)}
     conditions_hold([*(f"defined {name}" for name, _, _ in found)], std)
     conditions_hold([*(f"{name} == {value}" for name, value in integers.items() if value.isalnum())], std)
+
+
+def defined_by_nvcc(path, std):
+    """Return the macros that nvcc has behind a source: name, parameters and text."""
+    command = ["nvcc", "-E", "-Xcompiler", "-dM", f"-std={std}", "-arch=compute_90", "-x", "cu", str(path)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^#define (\w+)(\([^)]*\))?(?: (.*))?$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("std", "header", "conditions"),
+    [
+        (
+            "c++17",
+            "iostream",
+            ("EINVAL == 22", "defined _GLIBCXX_OSTREAM", "!defined _GLIBCXX_VECTOR", "!defined SIGUSR1"),
+        ),
+        (
+            "c++17",
+            "vector",
+            ("defined _GLIBCXX_VECTOR", "!defined EINVAL", "!defined FLT_MAX", "!defined(_GLIBCXX_LIST)"),
+        ),
+        ("c++17", "csignal", ("SIGUSR1 == 10", "defined SIG_BLOCK", "!defined(EINVAL)", "!defined va_copy")),
+        (
+            "c++20",
+            "iostream",
+            ("EINVAL == 22", "defined(_GLIBCXX_VECTOR) == 0", "defined _GLIBCXX_SEMAPHORE_BASE_H == 0"),
+        ),
+        ("c++17", "limits", ("!defined FLT_MAX", "!defined(DBL_EPSILON)", "!defined CCCL_VERSION")),
+        ("c++17", "array", ("!defined CCCL_VERSION", "defined _GLIBCXX_ARRAY")),
+        ("c++17", "cstdarg", ("defined va_copy", "defined(va_arg)")),
+    ],
+)
+def test_conditions_behind_headers_have_nvccs_answer(std, header, conditions):
+    """Macros of libstdc++ and glibc are known behind the headers that bring them, and are not there behind others."""
+    conditions_hold([f"!defined({name})" for name in ("EINVAL", "SIGUSR1", "_GLIBCXX_VECTOR")], std)
+    conditions_hold(conditions, std, f"#include <{header}>")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc to compare with")
+@pytest.mark.parametrize("std", ["c++14", "c++17", "c++20"])
+def test_each_macro_of_some_headers_is_known(tmp_path, std):
+    """Those that nvcc has behind a header, of each kind of header one; what another has besides is not there."""
+    before = {name for name, _, _ in defined_by_nvcc("/dev/null", std)}
+    others = {"EINVAL", "SIGUSR1", "PTHREAD_CANCELED", "_GLIBCXX_VECTOR", "_GLIBCXX_STRING", "FLT_MAX", "INT64_MAX"}
+    for header in ("iostream", "functional", "csignal", "cinttypes", "pthread.h", "sys/stat.h"):
+        (tmp_path / "k.cu").write_text(f"#include <{header}>\n")
+        found = {name for name, _, _ in defined_by_nvcc(tmp_path / "k.cu", std)} - before
+        conditions = [*(f"defined {name}" for name in found), *(f"!defined {name}" for name in others - found)]
+        conditions_hold(conditions, std, f"#include <{header}>")
 
 
 def test_a_project_that_makes_up_for_clangs_probes_has_its_own(tmp_path):

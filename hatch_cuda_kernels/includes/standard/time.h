@@ -2,10 +2,8 @@
 #define _HATCH_TIME_H
 
 // clock and clock_t are NVRTC's own: clock counts the multiprocessor's cycles. The rest is as libcu++ has it.
-#if __has_include(<cuda/std/__cccl/version.h>)
-#include <cuda/std/__cccl/version.h>
-#endif
-#if defined(CCCL_VERSION) && CCCL_VERSION >= 3001000 && __cplusplus >= 201703L
+#include <hatch_cuda_kernels/cccl_version.h>
+#if defined(_HATCH_CCCL_3_1) && __cplusplus >= 201703L
 #include <cuda/std/ctime>  // where it defines timespec, there can be no other
 // It may have been begun before, and include this header before it defines them.
 typedef long long time_t;

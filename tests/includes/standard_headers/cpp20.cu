@@ -1,7 +1,9 @@
 #include <bit>
 #include <compare>
+#include <complex>
 #include <concepts>
 #include <iterator>
+#include <limits>
 #include <numbers>
 #include <source_location>
 #include <span>
@@ -43,6 +45,10 @@ template <std::integral T>
 __device__ T doubled(T x) {
     return x + x;
 }
+// As libstdc++ 12 has them.
+static_assert(sizeof(std::bit_width(1ull)) == 8 && std::bit_width(1ull << 40) == 41);
+static_assert(int(std::endian::native) == 1234 && int(std::endian::big) == 4321);
+static_assert(std::norm(100000) == 1e10);
 extern "C" __global__ void kernel(int* p, unsigned n) {
     std::span<int> all(p, n);
     int fixed[4] = {1, 2, 3, 4}, sum = 0;

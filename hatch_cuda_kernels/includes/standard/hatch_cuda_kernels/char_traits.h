@@ -37,11 +37,38 @@ namespace __hatch {
 
 template <class _C>
 struct __wide {
-    typedef unsigned type;
+    typedef unsigned long type;
 };
 template <>
 struct __wide<char> {
     typedef int type;
+};
+template <>
+struct __wide<wchar_t> {
+    typedef unsigned type;
+};
+template <>
+struct __wide<char16_t> {
+    typedef unsigned short type;
+};
+template <>
+struct __wide<char32_t> {
+    typedef unsigned type;
+};
+#ifdef __cpp_char8_t
+template <>
+struct __wide<char8_t> {
+    typedef unsigned type;
+};
+#endif
+
+template <class _C>
+struct __ordered_as {
+    typedef _C type;
+};
+template <>
+struct __ordered_as<char> {
+    typedef unsigned char type;
 };
 
 // One constant for all strings: it is in the image of each source that asks for them.
@@ -61,7 +88,10 @@ struct char_traits {
     typedef _HatchState state_type;
     _HATCH_HD static constexpr void assign(_C& __a, const _C& __b) noexcept { __a = __b; }
     _HATCH_HD static constexpr bool eq(_C __a, _C __b) noexcept { return __a == __b; }
-    _HATCH_HD static constexpr bool lt(_C __a, _C __b) noexcept { return to_int_type(__a) < to_int_type(__b); }
+    _HATCH_HD static constexpr bool lt(_C __a, _C __b) noexcept {
+        typedef typename __hatch::__ordered_as<_C>::type __same;
+        return static_cast<__same>(__a) < static_cast<__same>(__b);
+    }
     _HATCH_HD static constexpr int compare(const _C* __a, const _C* __b, size_t __n) {
         for (size_t __i = 0; __i < __n; ++__i) {
             if (!eq(__a[__i], __b[__i])) {
@@ -90,7 +120,10 @@ struct char_traits {
     _HATCH_HD static _C* assign(_C*, size_t, _C);
     _HATCH_HD static constexpr _C to_char_type(int_type __c) noexcept { return static_cast<_C>(__c); }
     _HATCH_HD static constexpr int_type to_int_type(_C __c) noexcept {
-        return sizeof(_C) == 1 ? static_cast<unsigned char>(__c) : static_cast<int_type>(__c);
+        typedef typename __hatch::__ordered_as<_C>::type __same;
+        return sizeof(int_type) == 2 && static_cast<int_type>(__c) == eof()  // U+FFFF, which is no character
+                   ? static_cast<int_type>(0xfffd)
+                   : static_cast<int_type>(static_cast<__same>(__c));
     }
     _HATCH_HD static constexpr bool eq_int_type(int_type __a, int_type __b) noexcept { return __a == __b; }
     _HATCH_HD static constexpr int_type eof() noexcept { return static_cast<int_type>(-1); }

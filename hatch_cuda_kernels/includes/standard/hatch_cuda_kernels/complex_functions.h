@@ -41,18 +41,30 @@ _HATCH_HD inline complex<_T> proj(const complex<_T>& __z) {
 }
 
 // A real number stands for itself.
-#define _HATCH_OF_REAL(name, ...)                                                       \
-    template <class _T, class = enable_if_t<is_arithmetic<_T>::value>>                  \
-    _HATCH_HD constexpr conditional_t<is_floating_point<_T>::value, _T, double> name(_T __x) { \
-        return __VA_ARGS__;                                                             \
+#define _HATCH_OF_REAL(how, name, ...)                                                                    \
+    template <class _T, class _R = enable_if_t<is_arithmetic<_T>::value,                                   \
+                                               conditional_t<is_floating_point<_T>::value, _T, double>>>   \
+    _HATCH_HD how _R name(_T __x) {                                                                        \
+        return __VA_ARGS__;                                                                                \
     }
-_HATCH_OF_REAL(real, __x)
-_HATCH_OF_REAL(imag, static_cast<void>(__x), 0)
-_HATCH_OF_REAL(norm, __x* __x)
+_HATCH_OF_REAL(constexpr, real, __x)
+_HATCH_OF_REAL(constexpr, imag, static_cast<void>(__x), 0)
+_HATCH_OF_REAL(constexpr, norm, static_cast<_R>(__x) * static_cast<_R>(__x))
+_HATCH_OF_REAL(inline, arg, ::atan2(_R(0), static_cast<_R>(__x)))
 #undef _HATCH_OF_REAL
-template <class _T, class = enable_if_t<is_arithmetic<_T>::value>>
-_HATCH_HD constexpr complex<conditional_t<is_floating_point<_T>::value, _T, double>> conj(_T __x) {
-    return __x;
+template <class _T, class _R = enable_if_t<is_arithmetic<_T>::value,
+                                           conditional_t<is_floating_point<_T>::value, _T, double>>>
+_HATCH_HD constexpr complex<_R> conj(_T __x) {
+    return static_cast<_R>(__x);
+}
+template <class _T, class _R = enable_if_t<is_arithmetic<_T>::value,
+                                           conditional_t<is_floating_point<_T>::value, _T, double>>>
+_HATCH_HD inline complex<_R> proj(_T __x) {
+    return std::proj(complex<_R>(static_cast<_R>(__x)));
+}
+template <class _T>
+_HATCH_HD inline _T fabs(const complex<_T>& __z) {
+    return std::abs(__z);
 }
 
 template <class _T>

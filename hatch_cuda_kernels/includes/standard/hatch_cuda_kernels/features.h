@@ -238,11 +238,9 @@
 #endif
 #endif
 #if defined _HATCH_STRING || defined _HATCH_STRING_VIEW || defined _HATCH_VERSION
-#if __has_include(<cuda/std/__cccl/version.h>)
-#include <cuda/std/__cccl/version.h>
-#endif
+#include <hatch_cuda_kernels/cccl_version.h>
 // Where libcu++ sees this macro, it has constructors for the host, which NVRTC refuses.
-#if __cplusplus >= 201703L && (!defined(CCCL_VERSION) || CCCL_VERSION < 3003000)
+#if __cplusplus >= 201703L && !defined(_HATCH_CCCL_3_3)
 #define __cpp_lib_string_view 201803L
 #endif
 #if __cplusplus >= 201703L && __cplusplus < 202002L

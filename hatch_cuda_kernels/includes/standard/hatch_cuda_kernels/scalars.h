@@ -86,9 +86,13 @@ template <> struct __integral<unsigned long long> : __told<true> {};
 #ifdef __cpp_char8_t
 template <> struct __integral<char8_t> : __told<true> {};
 #endif
+
+// Integers of 128 bits have limits, and are no integral types: nvcc asks for C++ without GNU's extensions.
+template <class _T>
+struct __with_limits : __told<__integral<_T>::value> {};
 #ifdef __CUDACC_RTC_INT128__
-template <> struct __integral<__int128> : __told<true> {};
-template <> struct __integral<unsigned __int128> : __told<true> {};
+template <> struct __with_limits<__int128> : __told<true> {};
+template <> struct __with_limits<unsigned __int128> : __told<true> {};
 #endif
 
 template <class _T>

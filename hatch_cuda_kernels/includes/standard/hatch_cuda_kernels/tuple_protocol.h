@@ -2,15 +2,12 @@
 #ifndef _HATCH_TUPLE_PROTOCOL_H
 #define _HATCH_TUPLE_PROTOCOL_H
 
+#include <hatch_cuda_kernels/cccl_version.h>
 #include <type_traits>
-
-#if __has_include(<cuda/std/__cccl/version.h>)
-#include <cuda/std/__cccl/version.h>
-#endif
 
 namespace std {
 
-#if defined(CCCL_VERSION) && CCCL_VERSION < 3002000
+#ifdef _HATCH_CCCL_BEFORE_3_2
 #define _HATCH_PACK ...  // so it declares them itself, and there can be one declaration only
 #else
 #define _HATCH_PACK
