@@ -51,7 +51,8 @@ from hatch_cuda_kernels.cpp import (
 )
 from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE
 from hatch_cuda_kernels.cpp.stream import INCLUSION, brace_macros
-from hatch_cuda_kernels.libraries import macros_of_nvcc, macros_of_nvrtc, nvcc_macros, shared_macros
+from hatch_cuda_kernels.libraries import macros_of_nvcc, macros_of_nvrtc, nvcc_macros
+from hatch_cuda_kernels.libraries.compilers import shared_macros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
