@@ -186,6 +186,12 @@ def known_archs(release: tuple[int, int]) -> tuple[SmArch, ...]:
     return tuple(SmArch(number // 10, number % 10) for number in sorted(numbers))
 
 
+def unknown_arch(arch: SmArch, release: tuple[int, int], tool: str) -> str | None:
+    """Return why a tool of a toolkit release makes no code for an architecture, or None; newer ones may know any."""
+    known = release > _RELEASES[-1][0] or arch.number in {one.number for one in known_archs(release)}
+    return None if known else f"{tool} does not know {arch}"
+
+
 def cuda_release_for_arch(arch: SmArch, *, major: int) -> tuple[int, int] | None:
     """Return the oldest toolkit release of a major that compiles ``arch``, or None when none known does."""
     if arch.suffix and arch.number < _FIRST_SUFFIXED[arch.suffix]:

@@ -11,6 +11,7 @@ from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.compiler.toolchain import libraries
 from hatch_cuda_kernels.compiler.toolchain.libraries import require_ptxas
 from hatch_cuda_kernels.compiler.toolchain.toolchain import load_toolchain
+from hatch_cuda_kernels.errors import NoImageError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
@@ -69,6 +70,17 @@ def test_candidates_are_in_the_order_of_the_code_they_give(build):
         f"compute_80 ptx finished by ptxas {require_ptxas(nvrtc).version}",
         f"compute_80 ptx {SLOWER}",
     ]
+
+
+@pytest.mark.slow
+def test_no_tool_is_asked_for_a_device_that_it_does_not_know(build):
+    """A device of a later toolkit has no image where PTX would have to be finished: explained as it is found."""
+    store, release = build("compute_80"), load_toolchain().nvrtc
+    with pytest.raises(NoImageError, match=f"NVRTC {release} does not know sm_199") as caught:
+        store.find_image("saxpy", arch="sm_199", driver=OLD_DRIVER)
+    for tool in (f"ptxas {release}", f"nvJitLink {release.rpartition('.')[0]}"):
+        assert f"jitted sm_199 cubin: {tool} does not know sm_199" in str(caught.value)
+    assert store.explain("saxpy", arch="sm_199", driver=OLD_DRIVER).chosen is None
 
 
 @pytest.mark.slow

@@ -13,11 +13,10 @@ import time
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels import compiler  # whose names are imported when they are used
-from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, version_text
+from hatch_cuda_kernels.arch import isa_refusal, preference, release_of, unknown_arch, version_text
 from hatch_cuda_kernels.cache import Entry, open_cache
 from hatch_cuda_kernels.environment import JIT, trace_files
 from hatch_cuda_kernels.errors import CompileError, InputError, Problem, StoreError, ToolchainError, reason_of
@@ -212,7 +211,7 @@ class _Finish(NamedTuple):
         elif refusal is not None:
             yield Candidate("jitted", self.arch, "cubin", accepted=False, reason=refusal)
         else:
-            for tool in _tools(self.record):
+            for tool in _tools(self.record, self.arch):
                 made = f"{self.record.arch} {self.record.kind} finished by {tool.name}{self._slower(tool.finisher)}"
                 key, make = self._key(tool.finisher), partial(self._entry, tool)
                 get = partial(get_or_make_image, self.request, key, self.arch, tool.name, make)
@@ -281,14 +280,17 @@ def finished_candidates(request: Request) -> Iterator[Candidate]:
             yield from _Finish(request, record, record.arch.real if exact else request.arch.plain).candidates()
 
 
-def _tools(record: ImageRecord) -> Iterator[_Tool]:
+def _tools(record: ImageRecord, arch: SmArch) -> Iterator[_Tool]:
     """Yield the tools that can finish an image, best first: a ptxas that can read it, then nvJitLink."""
     if record.kind == "ptx":
         from hatch_cuda_kernels.compiler.toolchain import installed_ptxas  # runs programs
 
-        fits = (found for found in installed_ptxas() if not isa_refusal(record.ptx_isa, release_of(found.version), ""))
-        for found in islice(fits, 1):
-            yield _Tool("ptxas", found.version, f"ptxas {found.version}", path=found.path)
+        for found in installed_ptxas():
+            name, release = f"ptxas {found.version}", release_of(found.version)
+            if isa_refusal(record.ptx_isa, release, name) is None:
+                yield _Tool("ptxas", found.version, name, refusal := unknown_arch(arch, release, name), found.path)
+                if refusal is None:
+                    break
     from hatch_cuda_kernels.compiler.toolchain import nvjitlink_version  # a large library
 
     try:
@@ -296,5 +298,6 @@ def _tools(record: ImageRecord) -> Iterator[_Tool]:
     except ToolchainError as error:
         yield _Tool("nvjitlink", "", "nvJitLink", error.message)
         return
-    version = version_text(release)
-    yield _Tool("nvjitlink", version, "nvJitLink", isa_refusal(record.ptx_isa, release, f"nvJitLink {version}"))
+    name = f"nvJitLink {version_text(release)}"
+    refusal = isa_refusal(record.ptx_isa, release, name) or unknown_arch(arch, release, name)
+    yield _Tool("nvjitlink", version_text(release), "nvJitLink", refusal)
