@@ -5,7 +5,7 @@ These are named tuples, because a dataclass would take half a millisecond each i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from hatch_cuda_kernels.records import NamedTuple
@@ -99,3 +99,8 @@ class Candidate(NamedTuple):
             "accepted": self.accepted,
             "reason": self.reason,
         }
+
+
+def fixes_of_damage(considered: Iterable[Candidate]) -> tuple[str, ...]:
+    """Return what to do about prebuilt images that cannot be read."""
+    return tuple(dict.fromkeys(one.fix for one in considered if one.fix and one.origin == "prebuilt"))

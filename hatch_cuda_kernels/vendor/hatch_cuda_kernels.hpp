@@ -1674,6 +1674,12 @@ class StoreData {
     throw_no_image(request, std::move(candidates));
   }
 
+  /// Whether there is machine code for exactly this device, which may be damaged, packed, or refused.
+  bool is_built(const Request& request) {
+    const std::vector<Record>& images = index(request.line.module).images;
+    return std::any_of(images.begin(), images.end(), [&](const Record& one) { return one.kind == "cubin" && one.arch.capability == request.device; });
+  }
+
   std::vector<std::string> fixes(const Request& request, const std::vector<Candidate>& candidates) {
     std::vector<std::string> found;
     const auto says = [&](const char* words) {
@@ -1682,8 +1688,8 @@ class StoreData {
     if (says("written as PTX ISA"))
       found.push_back("install a newer driver, or build the store with an older toolkit (cuda: in its kernels.yaml)");
     if (says("this is an editable install")) found.push_back("build the store with `hatch-cuda-kernels build` or `embed`");
-    else if (request.is_listed) found.push_back(cat("build the store with ", arch_text(request.device), " among its arches"));
-    else found.push_back(cat("list ", request.line.name, " under instances in kernels.yaml, and build the store again"));
+    else if (!request.is_listed) found.push_back(cat("list ", request.line.name, " under instances in kernels.yaml, and build the store again"));
+    else if (!is_built(request)) found.push_back(cat("build the store with ", arch_text(request.device), " among its arches"));
     return found;
   }
 

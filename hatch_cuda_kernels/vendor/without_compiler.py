@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hatch_cuda_kernels.arch import SmArch
-from hatch_cuda_kernels.image import Candidate
+from hatch_cuda_kernels.image import Candidate, fixes_of_damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,11 +40,11 @@ def fixes_without_compiler(request: Request, considered: Sequence[Candidate]) ->
     fixes = [newer] if is_new else []
     if request.source.stale:
         fixes.append("install the package without -e: only hatch_cuda_kernels.open_store(...) reads changed sources")
-    elif request.listed:
-        fixes.append(f"build the package with {request.arch} among its arches")
-    else:
+    elif not request.listed:
         fixes.append(f"{request.line_to_add} and build it again")
-    return (*fixes, _NEEDS_PACKAGE)
+    elif not request.is_built:
+        fixes.append(f"build the package with {request.arch} among its arches")
+    return (*fixes, *fixes_of_damage(considered), _NEEDS_PACKAGE)
 
 
 class PrebuiltSource:

@@ -189,6 +189,17 @@ def test_an_editable_install_says_what_to_do(tmp_path):
         loader.open_store(tmp_path / "_kernels").get_kernel("saxpy")
 
 
+def test_damage_is_no_reason_to_build_another_image(tmp_path):
+    """Where the image for this device is there and cannot be read, the package is to be installed again."""
+    write_library(tmp_path)
+    (tmp_path / "_kernels" / "m" / "m.sm_90.cubin").unlink()
+    (tmp_path / "_kernels" / "m" / "m.compute_80.ptx").write_text("// another\n")
+    loader = new_loader(FakeDriver())
+    with pytest.raises(loader.NoImageError, match="to fix: install the package again") as caught:
+        loader.open_store(tmp_path / "_kernels").get_kernel("saxpy")
+    assert "among its arches" not in str(caught.value)
+
+
 def test_axes_may_be_called_as_parameters_are():
     """A macro or a placeholder may have any name: here the store has no such axis, and says so."""
     loader = new_loader(FakeDriver())

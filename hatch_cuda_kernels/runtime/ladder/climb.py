@@ -21,7 +21,7 @@ from hatch_cuda_kernels.errors import (
     ToolchainError,
     reason_of,
 )
-from hatch_cuda_kernels.image import Candidate, Image
+from hatch_cuda_kernels.image import Candidate, Image, fixes_of_damage
 from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder.request import recorded_candidate
 
@@ -224,6 +224,8 @@ def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:
         return Attempt(candidate, take(candidate.get()))
     except (InputError, StoreError, ToolchainError) as error:
         fix = error.fix if isinstance(error, ToolchainError) else ""
+        if isinstance(error, StoreError) and candidate.origin == "prebuilt":
+            fix = "install the package again"
         return Attempt(_refused(candidate, reason_of(error), fix))
     except CompileError as error:
         return Attempt(_refused(candidate, reason_of(error)), failure=error)
@@ -243,7 +245,9 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
         fixes.append(f"allow compiling: unset {JIT}")
     elif request.policy == "prebuilt":
         fixes.append("allow compiling: policy='compatible'")
-    elif commands := [one.fix for one in considered if one.fix and "is not installed" not in one.reason]:
+    elif commands := [
+        one.fix for one in considered if one.fix and one.origin != "prebuilt" and "is not installed" not in one.reason
+    ]:
         fixes += dict.fromkeys(commands)
     elif any("is not installed" in reason for reason in reasons):
         from hatch_cuda_kernels.compiler.toolchain import own, pip_install  # only for the error
@@ -259,6 +263,6 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
         from hatch_cuda_kernels.compiler.toolchain import editable_install  # only for the error
 
         fixes.append(f"install the package again: {editable_install(request.source.root)}")
-    elif request.listed:
+    elif request.listed and not request.is_built:
         fixes.append(f"build the package with {request.arch} among its arches")
-    return tuple(fixes)
+    return (*fixes, *fixes_of_damage(considered))

@@ -97,6 +97,11 @@ class Request(NamedTuple):
         return f"add {self.arch} to {where}"
 
     @property
+    def is_built(self) -> bool:
+        """Whether the package has machine code for exactly this device, which may be damaged, or refused."""
+        return any(one.kind == "cubin" and one.arch.capability == self.capability for one in self.module.images)
+
+    @property
     def compile_refusal(self) -> str | None:
         """Why nothing may be compiled, or None."""
         if self.policy == "prebuilt":
