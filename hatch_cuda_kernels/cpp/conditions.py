@@ -111,10 +111,15 @@ def _value(tokens: Sequence[MacroToken], reached: Mapping[str, State], look_up: 
         found = meant(name) if name not in PROBES else ()
         return found[0] if len(found) == 1 else None
 
-    outcomes = set[bool | None]()
+    numbers = set[int | None]()
     expander = Expander(known, kept=KEPT)  # one, so that all ways have one budget
-    for way in ways:  # noqa: B007 - the look-ups read it
-        outcomes.add(_outcome(expander, tokens, meant))
+    try:
+        for way in ways:  # noqa: B007 - the look-ups read it
+            texts = [_WORDS.get(token.text, token.text) for token in expander.expand(tokens)]
+            numbers.add(_ConditionParser(texts, meant).value().number)
+    except (_SyntaxError, ExpansionError, RecursionError):
+        return None
+    outcomes = {None if number is None else bool(number) for number in numbers}
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
@@ -128,15 +133,6 @@ def _is_defined(name: str, look_up: LookUp) -> bool | None:
     found = look_up(name)
     states = {one is not None for one in found}
     return states.pop() if len(states) == 1 else None
-
-
-def _outcome(expander: Expander, tokens: Sequence[MacroToken], look_up: LookUp) -> bool | None:
-    try:
-        expanded = expander.expand(tokens)
-        value = _ConditionParser([_WORDS.get(token.text, token.text) for token in expanded], look_up).value()
-    except (_SyntaxError, ExpansionError, RecursionError):
-        return None
-    return None if value.number is None else bool(value.number)
 
 
 class _ConditionParser:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import find_closing, is_identifier, is_literal, is_number, split_at_commas
+from hatch_cuda_kernels.cpp.lexer import CLOSING, find_closing, is_identifier, is_literal, is_number, split_at_commas
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp.stream import Stream, StreamToken
@@ -21,8 +21,6 @@ CLASS_KEYS: Final = frozenset({"class", "struct", "union", "enum"})
 POINTERS: Final = frozenset({"*", "&", "&&"})
 #: What only expressions begin with.
 _BEGIN_VALUES: Final = frozenset({"-", "&", "*", "!", "{", "nullptr", "true", "false"})
-OPENING: Final = frozenset("([{")
-CLOSED: Final = frozenset(")]}")
 #: What takes parentheses and is no declarator.
 CALLED: Final = frozenset(
     """
@@ -431,8 +429,8 @@ def _is_forward(head: Head) -> bool:
     """Return whether a class or an enumeration is declared without what it holds."""
     if head.key < 0 or head.parameters is not None or head.values:
         return False
-    names = [at for at in head.top if at > head.key and is_identifier(head.tokens[at].text)]
-    names = [at for at in names if head.tokens[at].text not in CLASS_KEYS | CALLED]
+    words = ((at, head.tokens[at].text) for at in head.top if at > head.key)
+    names = [at for at, text in words if is_identifier(text) and text not in CLASS_KEYS | CALLED]
     qualified = sum(head.tokens[at - 1].text == "::" for at in names)
     is_opaque = head.tokens[head.key].text == "enum" and head.colon >= 0
     has_one_name = is_opaque or len(names) - qualified <= 1
@@ -502,6 +500,6 @@ def is_value(head: Head, first: int, close: int) -> bool:
         if text == "=":
             return False
         is_first = text == ","
-        opens = text in OPENING or (text == "<" and at > 0 and is_identifier(texts[at - 1]))
+        opens = text in CLOSING or (text == "<" and at > 0 and is_identifier(texts[at - 1]))
         at = 1 + ((find_closing(texts, at) if opens else None) or at)
     return False

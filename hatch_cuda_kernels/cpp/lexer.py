@@ -116,6 +116,7 @@ _RAW_OR_NOT: Final = re.compile(
 _DIGRAPHS: Final = {"<%": "{", "%>": "}", "<:": "[", ":>": "]", "%:": "#", "%:%:": "##"}
 #: What closes each bracket.
 CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
+CLOSED: Final = frozenset(CLOSING.values())
 _PAIRS: Final = {**CLOSING, "<": ">"}
 _OPERATORS: Final = frozenset(["+", "-", "*", "/", "%", "&", "|", "^", "&&", "||", "==", "!=", "<=", ">=", "?", ":"])
 _GROUP_BEGINS: Final = frozenset({"if", "ifdef", "ifndef"})
@@ -124,8 +125,8 @@ _GROUP_GOES_ON: Final = frozenset({"elif", "elifdef", "elifndef", "else", "endif
 
 @lru_cache(maxsize=1 << 16)
 def is_identifier(token: str) -> bool:
-    """Return whether a token is an identifier or a keyword."""
-    return (token[0].isalpha() or token[0] in "_$") and token[-1] not in "\"'" and token.isascii()
+    """Return whether a token, perhaps an empty one, is an identifier or a keyword."""
+    return bool(token) and (token[0].isalpha() or token[0] in "_$") and token[-1] not in "\"'" and token.isascii()
 
 
 def is_number(token: str) -> bool:
@@ -423,7 +424,7 @@ def find_closing(tokens: Sequence[str], opening: int) -> int | None:
                 return at
         elif text in _PAIRS and (text != "<" or not waiting or waiting[-1] == ">"):
             waiting.append(_PAIRS[text])
-        elif text in {")", "]", "}"} or (text == ";" and waiting[-1] == ">"):
+        elif text in CLOSED or (text == ";" and waiting[-1] == ">"):
             break
     return None
 

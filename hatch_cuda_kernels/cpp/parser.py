@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.cpp.declarations import (
     CALLED,
     CLASS_KEYS,
-    CLOSED,
     NO_TYPES,
-    OPENING,
     POINTERS,
     Declaration,
     Head,
@@ -24,7 +22,7 @@ from hatch_cuda_kernels.cpp.declarations import (
     described,
     is_value,
 )
-from hatch_cuda_kernels.cpp.lexer import CLOSING, is_identifier, is_literal
+from hatch_cuda_kernels.cpp.lexer import CLOSED, CLOSING, is_identifier, is_literal
 from hatch_cuda_kernels.cpp.stream import INCLUSION, Cursor, Stream, StreamToken
 
 if TYPE_CHECKING:
@@ -256,7 +254,7 @@ class DeclarationParser:
             else:
                 token = self._take(head, is_top=False)
             text = token.text
-            if text in OPENING:
+            if text in CLOSING:
                 waiting.append(CLOSING[text])
             elif text in CLOSED and waiting.pop() != text:
                 raise self._stream.error(f"a {text} that closes nothing", head.tokens[-1].at)
@@ -271,12 +269,12 @@ class DeclarationParser:
             text = "" if token is None else token.text
             if (
                 text in {"", ";", ")", "]", "}"}
-                or (text == "{" and not is_identifier(inner.last or " "))
+                or (text == "{" and not is_identifier(inner.last))
                 or (is_value and text == "=" and depth == 1)
             ):
                 self._cursor.put_back(inner.tokens)
                 return False
-            if text in OPENING:
+            if text in CLOSING:
                 self._group(inner)
                 continue
             self._take(inner, is_top=False)
@@ -324,7 +322,7 @@ class DeclarationParser:
 
     def _less(self, head: Head) -> None:
         """Take ``<``, with all up to its ``>`` behind a template's name."""
-        is_behind_name = is_identifier(head.last or " ") and head.last != "operator"
+        is_behind_name = is_identifier(head.last) and head.last != "operator"
         if not (is_behind_name and self._angle(head, is_value=head.value >= 0)):
             self._take(head)
 
@@ -391,7 +389,7 @@ class DeclarationParser:
                 if self._next() == bracket:
                     self._group(head)
             return
-        while is_identifier(self._next() or " ") or self._next() == "::":
+        while is_identifier(self._next()) or self._next() == "::":
             is_name = self._take(head, is_top=False).text != "::"
             if is_name and self._next() == "<":
                 self._angle(head)
@@ -424,7 +422,7 @@ class DeclarationParser:
         if following in {"(", "["} and head.operator < 0 and _is_declarator(head.tokens[first + 1 : close]):
             self._inner_declarator(head, first, close)
             return
-        is_named = before == ">" or (is_identifier(before or " ")) or head.operator >= 0
+        is_named = before == ">" or is_identifier(before) or head.operator >= 0
         if not is_named or self._is_attribute(head, first, following):
             return
         if is_value(head, first, close):
@@ -455,10 +453,7 @@ class DeclarationParser:
         begin = head.template[1] if head.template else 0
         names = [at for at in head.top if begin <= at < first]
         return (
-            len(names) == 1
-            and head.operator < 0
-            and is_identifier(following or " ")
-            and following not in _BEHIND_PARAMETERS
+            len(names) == 1 and head.operator < 0 and is_identifier(following) and following not in _BEHIND_PARAMETERS
         )
 
     def _brace(self, head: Head, parent: Declaration | None) -> Declaration | None:
@@ -478,7 +473,7 @@ class DeclarationParser:
             self._body(head)
         elif head.colon >= 0 and head.parameters is not None:
             self._group(head)
-        elif is_identifier(head.last or " ") or head.last in {">", "]", ")"}:
+        elif is_identifier(head.last) or head.last in {">", "]", ")"}:
             head.value = len(head.tokens)
             self._group(head)
         else:
@@ -548,7 +543,7 @@ class DeclarationParser:
         found.body = first, close
         inner, depth, is_next = [], 0, True
         for token in head.tokens[first + 1 : close]:
-            depth += (token.text in OPENING) - (token.text in CLOSED)
+            depth += (token.text in CLOSING) - (token.text in CLOSED)
             if is_next and is_identifier(token.text):
                 inner.append(token.text)
             is_next = token.text == "," and not depth

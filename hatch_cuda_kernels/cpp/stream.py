@@ -9,20 +9,12 @@ from functools import cached_property
 from itertools import accumulate, compress, count, product, repeat, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hatch_cuda_kernels.cpp.lexer import CLOSING, Directive, SourceFile, TextError, is_identifier
-from hatch_cuda_kernels.cpp.macros import (
-    UNKNOWN_VALUE,
-    Expander,
-    ExpansionError,
-    MacroTable,
-    MacroToken,
-    closes_braces,
-    leading_to,
-)
+from hatch_cuda_kernels.cpp.lexer import CLOSED, CLOSING, Directive, SourceFile, TextError, is_identifier
+from hatch_cuda_kernels.cpp.macros import UNKNOWN_VALUE, Expander, ExpansionError, MacroToken, closes_braces, leading_to
 from hatch_cuda_kernels.cpp.unit import Inclusion, Item, Run, Visit
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp.macros import Macro, State
+    from hatch_cuda_kernels.cpp.macros import Macro, MacroTable, State
 
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
@@ -112,7 +104,7 @@ class Stream:
         self.file = self._visit.file
         self._macros = self._visit.macros.table
         self.known = self._macros.names
-        self._telling = self._bracing.union(CLOSING, CLOSING.values())
+        self._telling = self._bracing.union(CLOSING, CLOSED)
         self._places: dict[tuple[str, int], list[int]] = {}
         self._marks: dict[frozenset[str], list[list[StreamToken]]] = {}
         self._even: dict[tuple[str, int], bool] = {}
@@ -193,7 +185,7 @@ class Stream:
                 for one in (text,) if macro is None else (token.text for token in macro.body):
                     if one in CLOSING:
                         waiting.append(CLOSING[one])
-                    elif one in {")", "]", "}"} and (not waiting or waiting.pop() != one):
+                    elif one in CLOSED and (not waiting or waiting.pop() != one):
                         return False
         return not waiting
 

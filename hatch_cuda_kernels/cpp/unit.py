@@ -9,19 +9,14 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels.cpp.conditions import evaluate
 from hatch_cuda_kernels.cpp.lexer import Directive, SourceFile
-from hatch_cuda_kernels.cpp.macros import (
-    MacroChanges,
-    MacroTable,
-    Mark,
-    State,
-    leading_to,
-    parse_definition,
-    unknown_macro,
-)
+from hatch_cuda_kernels.cpp.macros import leading_to, parse_definition, unknown_macro
+
+if TYPE_CHECKING:
+    from hatch_cuda_kernels.cpp.macros import MacroChanges, MacroTable, Mark, State
 
 #: Returns the names of the files that a directive may include; none for a header that is not read.
 Resolve: TypeAlias = Callable[[SourceFile, Directive], Sequence[str]]

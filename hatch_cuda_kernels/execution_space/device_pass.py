@@ -115,7 +115,7 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, before: DevicePas
     if before is not None and texts == {name: file.text for name, file in before.files.items()}:
         return replace(before, found=Cut(), renames=origin.edits)
     # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
-    defined = frozenset().union(*(file.defined for name, file in files.items() if name.startswith(VIRTUAL_ROOT)))
+    defined = frozenset().union(*(file.defined for name, file in files.items() if is_projects(name)))
     own = {file.guard for file in files.values()} | {name for name in defined if not libraries.has_toolkit_prefix(name)}
     ours = (file for name, file in files.items() if is_projects(name))
     words = frozenset().union(*(one.texts for file in ours for one in file.directives))
@@ -139,7 +139,7 @@ def _cut(passed: DevicePass, levels: Mapping[Place, Level], host_only: Collectio
     refused = (macro for macro in macros.definitions if macro.name in _nvrtcs())
     changed = [(macro, f"#define {macro.name}", "mark") for macro in found.host_macros]
     for macro, text, reason in (*changed, *((macro, "", "removed") for macro in refused)):
-        if macro.file.startswith(VIRTUAL_ROOT):
+        if is_projects(macro.file):
             directive = passed.files[macro.file].directive_at(macro.offset)
             found.edits[macro.file].append(cpp.Edit(directive.start, directive.end, text, reason, macro.name))
     _take_includes(unit, found, host_only)
@@ -159,7 +159,7 @@ def _stated(readings: Iterable[Reading], names: Collection[str]) -> Iterator[tup
 
 def _change_conditions(unit: TranslationUnit, nvcc: Mapping[str, cpp.State], found: Cut) -> None:
     """Let conditions hold for NVRTC as they do for nvcc, where they do not."""
-    ours = [one for one in unit.conditions if one.file.name.startswith(VIRTUAL_ROOT)]
+    ours = [one for one in unit.conditions if is_projects(one.file.name)]
     if not ours:
         return
     known = [*unit.macros.definitions]
@@ -332,7 +332,7 @@ def _take_includes(unit: TranslationUnit, found: Cut, host_only: Collection[str]
     others = {directive.header for _, directive in unit.unresolved}
     for file, directive in unit.unresolved:
         name = directive.header
-        if not name or not file.name.startswith(VIRTUAL_ROOT):
+        if not name or not is_projects(file.name):
             continue
         is_system = directive.operand.lstrip().startswith("<")
         if f"<{name}>" in host_only or libraries.is_host_header(name, is_system=is_system):
@@ -349,7 +349,7 @@ def _spell_macros(
 ) -> None:
     """Change what macros of the project stand for: a pragma becomes the operator, a lambda's mark goes."""
     telling = {"pragma", *lambda_marks}
-    ours = (macro for macro in macros.definitions if macro.file.startswith(VIRTUAL_ROOT))
+    ours = (macro for macro in macros.definitions if is_projects(macro.file))
     for name, offset in dict.fromkeys((one.file, one.offset) for one in ours if not telling.isdisjoint(one.words)):
         file = files[name]
         directive = file.directive_at(offset)

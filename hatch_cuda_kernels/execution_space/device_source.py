@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
-from hatch_cuda_kernels.includes import Closure
+from hatch_cuda_kernels.includes import Closure, is_projects
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.device_library import DeviceLibrary
@@ -141,7 +140,7 @@ class SourceSet:
     @property
     def project_texts(self) -> dict[str, str]:
         """Those of them that are files of the project."""
-        return {name: text for name, text in self.texts.items() if name.startswith(VIRTUAL_ROOT)}
+        return {name: text for name, text in self.texts.items() if is_projects(name)}
 
     @property
     def outside(self) -> tuple[str, ...]:

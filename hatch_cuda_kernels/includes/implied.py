@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels import cpp, libraries
 from hatch_cuda_kernels.cpp import Branches, Inclusion, Run, TranslationUnit, is_identifier
+from hatch_cuda_kernels.includes.closure import is_projects
 from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, words_in
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, Visit
@@ -174,7 +174,7 @@ class _WantedHeaders:
         others = {known[name] for name in self._declared.names & known.keys()}  # in which a name means another type
         own = {name for name in self._declared.same & known.keys() if known[name] in others}
         # Where a condition names a macro that there is not, it is 0, or not defined.
-        conditions = [one for one in self._unit.conditions if one.file.name.startswith(VIRTUAL_ROOT)]
+        conditions = [one for one in self._unit.conditions if is_projects(one.file.name)]
         asked = {word for one in conditions for word in one.directive.texts}
         for name in (self._words & known.keys()) - own:
             is_asked = (known[name] in perhaps or name in renamed) and name in asked
@@ -203,7 +203,7 @@ class _WantedHeaders:
         if not self._cut_headers:
             return
         declared, roots, known = self._declared, words_in("torch", "torch", "roots"), libraries.entry("torch", "torch")
-        paths = {path.rpartition("/")[2] for path, _ in self._closure.headers if path.startswith(VIRTUAL_ROOT)}
+        paths = {path.rpartition("/")[2] for path, _ in self._closure.headers if is_projects(path)}
         there = {
             *{directive.header for _, directive in self._unit.unresolved}.intersection(self._closure.outside),
             *self.toolkits(),
@@ -211,7 +211,7 @@ class _WantedHeaders:
         }
         there |= {name.rpartition("/")[2] for name in there}
         own = {name for name in declared.functions if ("", name) not in self._uses}
-        defined = {one.name for one in self._unit.macros.definitions if one.file.startswith(VIRTUAL_ROOT)}
+        defined = {one.name for one in self._unit.macros.definitions if is_projects(one.file)}
         for one in libraries.stand_in_headers():
             used = (one.names & self._words) - (defined if one.are_macros else own if one.by else set())
             if used and one.is_brought(self._cut_headers, there):
@@ -242,7 +242,7 @@ def _read_as_nvrtc(closure: Closure, options: NvrtcOptions) -> TranslationUnit:
 def _uses_of(unit: TranslationUnit, aliases: Mapping[str, Chain]) -> set[Chain]:
     """Return the names that the project's files use where their headers are not included yet."""
     others = dict(aliases)
-    for macro in (one for one in unit.macros.definitions if one.file.startswith(VIRTUAL_ROOT)):
+    for macro in (one for one in unit.macros.definitions if is_projects(one.file)):
         meant = tuple(token.text for token in macro.body if token.text != "::")
         if len(meant) > 1 and meant[0] in {"cuda", *namespaces()} and all(map(is_identifier, meant)):
             others[macro.name] = meant
@@ -269,7 +269,7 @@ class _VisitUses(NamedTuple):
     @classmethod
     def of(cls, visit: Visit, key: object, aliases: Mapping[str, Chain]) -> _VisitUses:
         """Return it for a reading; what it includes has its own in its memory."""
-        found, firsts, is_ours = cls({}, set()), frozenset(aliases), visit.file.name.startswith(VIRTUAL_ROOT)
+        found, firsts, is_ours = cls({}, set()), frozenset(aliases), is_projects(visit.file.name)
         waiting = [(iter(visit.items), found.included)]
         while waiting:
             items, known = waiting[-1]

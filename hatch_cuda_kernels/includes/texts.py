@@ -124,7 +124,7 @@ def _asked(file: SourceFile, directive: Directive, *, is_condition: bool) -> Ite
             name = _header(directive, tokens, at + 1) if is_condition else None
             here = here._replace(is_next=before.lower().endswith("next"))
             if text == "(":
-                calls.append(calls[-1] or (is_identifier(before or "(") and before != "defined"))
+                calls.append(calls[-1] or (is_identifier(before) and before != "defined"))
         elif text == ")" and len(calls) > 1:
             calls.pop()
         at += 1

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
-from hatch_cuda_kernels.cpp import Declaration, MacroTable, TextError, find_closing, lex, spell, split_at_commas
+from hatch_cuda_kernels.cpp import TextError, find_closing, is_identifier, lex, spell, split_at_commas
 from hatch_cuda_kernels.execution_space import DevicePass, is_kernel, type_and_name
 from hatch_cuda_kernels.libraries import as_declared
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
-from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, is_name, launches, substitute, value_type, words
+from hatch_cuda_kernels.port.sites import Alternatives, Code, Owner, launches, substitute, value_type, words
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.cpp import Declaration, MacroTable
     from hatch_cuda_kernels.port.sites import Site, Spelling
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ def _words(texts: Sequence[str]) -> frozenset[str]:
 
 def _names_of(head: Sequence[Spelling]) -> tuple[str, ...]:
     named = ([*takewhile(lambda text: text != "=", part)] for part in head)
-    return tuple(part[-1] if len(part) > 1 and is_name(part[-1]) else "" for part in named)
+    return tuple(part[-1] if len(part) > 1 and is_identifier(part[-1]) else "" for part in named)
 
 
 def _parameters(declaration: Declaration) -> dict[str, Spelling]:
@@ -350,8 +351,8 @@ class _Names:
         at = 0
         while at < len(part):
             end = at + 1
-            is_free = is_name(part[at]) and ("", *part)[at] not in {"::", ".", "->"}
-            while is_free and part[end : end + 1] == ("::",) and is_name("".join(part[end + 1 : end + 2])):
+            is_free = is_identifier(part[at]) and ("", *part)[at] not in {"::", ".", "->"}
+            while is_free and part[end : end + 1] == ("::",) and is_identifier("".join(part[end + 1 : end + 2])):
                 end += 2
             yield "::".join(self._whole(part[at:end:2], around)) if is_free else part[at]
             at = end

@@ -18,7 +18,7 @@ from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.compiler import Recipe
 from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.execution_space import CHANGES, DevicePass
-from hatch_cuda_kernels.includes import Project
+from hatch_cuda_kernels.includes import Project, is_projects
 from hatch_cuda_kernels.libraries import torch_names
 from hatch_cuda_kernels.manifest import list_files, module_names, parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
@@ -357,7 +357,7 @@ def _needed_macros(unit: TranslationUnit) -> dict[tuple[str, int], tuple[str, ..
     """Return the kernels in branches that are off for want of macros alone, by path and line, with these."""
     asked: dict[tuple[str, int], list[Condition]] = defaultdict(list)
     for one in unit.conditions:
-        if one.file.name.startswith(VIRTUAL_ROOT) and "__global__" in one.file.text:
+        if is_projects(one.file.name) and "__global__" in one.file.text:
             asked[one.file.name, one.directive.start].append(one)
     found: dict[tuple[str, int], tuple[str, ...]] = {}
     for (name, _), conditions in asked.items():

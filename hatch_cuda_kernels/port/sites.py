@@ -96,11 +96,6 @@ class _Local(NamedTuple):
     """Of a generic lambda."""
 
 
-def is_name(text: str) -> bool:
-    """Return whether a text, perhaps an empty one, is an identifier or a keyword."""
-    return bool(text) and is_identifier(text)
-
-
 def words(tokens: Sequence[str]) -> set[str]:
     """Return the identifiers among tokens."""
     return {*filter(is_identifier, tokens)}
@@ -129,7 +124,7 @@ def _is_type(tokens: Spelling) -> bool:
     at = 0
     while at < len(tokens):
         end = find_closing(tokens, at) if tokens[at] == "<" else at
-        if end is None or not (end > at or is_name(tokens[at]) or tokens[at] in {"::", *_POINTERS}):
+        if end is None or not (end > at or is_identifier(tokens[at]) or tokens[at] in {"::", *_POINTERS}):
             return False
         at = end + 1
     names = words(tokens)
@@ -177,16 +172,16 @@ class Code:
                     self._scopes.pop()
             elif self._is_launch(at):
                 kernel = at - 1 - (self._text(at - 1) == ")")
-                if is_name(self._text(kernel)) and self._text(kernel) not in names:
+                if is_identifier(self._text(kernel)) and self._text(kernel) not in names:
                     yield self._site(kernel, owners)
-            elif is_name(text):
+            elif is_identifier(text):
                 self._note(at)
                 if text in names and self._text(at - 1) not in {".", "->"}:
                     yield self._site(at, owners)
 
     def _site(self, at: int, owners: tuple[Owner, ...]) -> Site:
         begin = at
-        while self._text(begin - 1) == "::" and is_name(self._text(begin - 2)):
+        while self._text(begin - 1) == "::" and is_identifier(self._text(begin - 2)):
             begin -= 2
         template, behind = self._bracketed(at + 1, "<")
         if self._text(behind) == ")" and self._is_launch(behind + 1):
@@ -224,7 +219,7 @@ class Code:
     def _note(self, at: int) -> None:
         """Note what a name is declared as, or what the call of a generic lambda or of a macro that dispatches tells."""
         name, before, behind = self._texts[at], self._text(at - 1), self._text(at + 1)
-        if behind in _BEHIND_NAME and (before in {",", "{", ">", *_POINTERS} or is_name(before)):
+        if behind in _BEHIND_NAME and (before in {",", "{", ">", *_POINTERS} or is_identifier(before)):
             local = self._declaration(at)
             if local is not None:
                 self._scopes[-1][name] = local if name not in local.meaning else local._replace(meaning=())
@@ -280,7 +275,7 @@ class Code:
         is_constexpr = "constexpr" in specified
         if specified[-1] not in _POINTERS and (is_constexpr or "const" in specified):
             if value and value[0] != "{":
-                is_plain = all(is_name(text) or text[0].isalnum() or text in _PLAIN for text in value)
+                is_plain = all(is_identifier(text) or text[0].isalnum() or text in _PLAIN for text in value)
                 meaning = value if is_plain else ("(", *value, ")")
             elif is_constexpr and inner and len(inner) == 1:
                 meaning = inner[0]

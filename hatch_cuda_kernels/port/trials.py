@@ -14,6 +14,7 @@ from hatch_cuda_kernels.cpp import Declaration, SourceFile, TextError, lex, read
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, DevicePass, Level, Place, SourceSet, blame
+from hatch_cuda_kernels.includes import is_projects
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import override_options
 from hatch_cuda_kernels.pool import OutOfTimeError, run_isolated
@@ -192,7 +193,7 @@ def _absent_headers(found: ReadSource) -> set[str]:
     if found.passed is None or not any("open source file" in error.message for error in found.errors):
         return absent
     for file, directive in found.passed.unit.unresolved:
-        is_ours = file.name.startswith(VIRTUAL_ROOT) and directive.operand.strip()[:1] == "<"
+        is_ours = is_projects(file.name) and directive.operand.strip()[:1] == "<"
         if is_ours and directive.header and not is_for_device(directive.header):
             absent.add(f"<{directive.header}>")
     return absent
