@@ -289,7 +289,7 @@ def _installed_origin(package: str, folder: Path) -> dict[str, Any]:
     found = None if Path(package).exists() else find_metadata(str(folder))
     if found is None:
         return {}
-    owner, place = Distribution.at(found[0]), found[1].removesuffix(f"/{STORE_FOLDER}/")
+    owner, place = Distribution.at(found[0]), found[1].removesuffix(f"/{STORE_FOLDER}")
     required = _required(owner.requires or ())
     return {"name": owner.metadata["Name"], "version": owner.version, "import_name": place, "requires": required}
 

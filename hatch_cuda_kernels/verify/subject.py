@@ -152,7 +152,8 @@ def _installed_record(folder: Path) -> WheelRecord | None:
     found = store.find_metadata(str(folder))
     if found is None:
         return None
-    return WheelRecord(_rows(Path(found[0], "RECORD").read_text(encoding="utf-8", errors="replace")), found[1])
+    metadata, place = found
+    return WheelRecord(_rows((metadata / "RECORD").read_text(encoding="utf-8", errors="replace")), f"{place}/")
 
 
 def _rows(text: str) -> tuple[tuple[str, ...], ...]:
