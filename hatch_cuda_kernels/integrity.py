@@ -37,8 +37,7 @@ else:
 
 def sha256(data: bytes = b"") -> _Hash:
     """Return hashlib's sha256 of data; from OpenSSL, which is faster, if the process has loaded that anyway."""
-    loaded = sys.modules.get("hashlib")
-    return _own(data) if loaded is None else loaded.sha256(data)
+    return getattr(sys.modules.get("hashlib"), "sha256", _own)(data)  # another thread may be importing it
 
 
 _MISSING: Final = object()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import pytest
 
-from hatch_cuda_kernels.integrity import check_shape, file_name, inner_path
+from hatch_cuda_kernels.integrity import check_shape, file_name, inner_path, sha256
+from hatch_cuda_kernels.runtime.launch.values import counts_as
 
 FITS = [
     ("text é", str), (1, int), (True, bool), ({"any": []}, dict), (None, None), (9, range(10)), ("b", frozenset("ab")),
@@ -37,3 +41,12 @@ def test_what_does_not_fit_is_named(data, shape, place):
     with pytest.raises(ValueError, match="is missing or damaged") as caught:
         check_shape(data, shape)
     assert str(caught.value) == f"{place} is missing or damaged"
+
+
+def test_what_another_thread_is_importing_is_not_used(monkeypatch):
+    """A module is in sys.modules before it has its names: digests and numbers are read without it."""
+    for name in ("hashlib", "numbers"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert sha256(b"").hexdigest().startswith("e3b0c44298fc1c14")
+    assert counts_as(bool, "Integral", int)
+    assert not counts_as(str, "Integral", int)

@@ -76,8 +76,7 @@ def counts_as(kind: type, abstract: str, *known: type) -> bool:
 
     Numbers of other libraries register there, so where nobody has imported it there are none.
     """
-    numbers = sys.modules.get("numbers")
-    return issubclass(kind, known if numbers is None else getattr(numbers, abstract))
+    return issubclass(kind, getattr(sys.modules.get("numbers"), abstract, known))  # another thread may be importing it
 
 
 class _Numbers(dict[type, "Callable[[Any], Any]"]):
