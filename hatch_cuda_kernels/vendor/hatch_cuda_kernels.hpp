@@ -1481,10 +1481,14 @@ class StoreData {
       for (const char c : key_of(value)) key += c == ';' ? std::string(";;") : std::string(1, c);
     }
     const std::vector<Line> found = axes.empty() ? std::vector<Line>() : lines(key, "");
-    if (!found.empty()) return found[0].module;
     const std::string name(family);
     if (axes.empty() && is_file_name(name) && files_->has(name + "/index.json")) return name;
     const std::vector<Line> holders = axes.empty() ? std::vector<Line>() : lines(further, "");
+    for (const Line& holder : found.empty() ? std::vector<Line>() : holders)
+      if (const std::string axis = respaced(holder.module, axes); !axis.empty())
+        throw NotFoundError(cat(name, ": the value of ", axis, " has other spaces than the listed one, and they count, because it is "
+                                "in a string"), name);
+    if (!found.empty()) return found[0].module;
     std::vector<std::string> known;
     for (const Line& line : lines_from("{")) known.push_back(line.key.substr(1));
     for (const Line& holder : holders)
@@ -1622,6 +1626,32 @@ class StoreData {
           is_this = is_this && given != axes.end() && value.raw().size() < 4096 && key_of(value.text()) == key_of(given->second);
         });
         found = found || is_this;
+      });
+      return found;
+    });
+  }
+
+  /// An axis whose value differs in spaces from the listed one, and is in a string of a macro or a name; else empty.
+  std::string respaced(const std::string& module, const std::map<std::string, std::string>& axes) {
+    return read<std::string>(module + "/details.json", [&](const Content& content) {
+      const Json family = Json::parse(content.bytes).at("family");
+      std::string literals, found;
+      const auto add = [&](const std::string&, const Json& spelled) {
+        if (!spelled.is_string()) return;
+        const std::string text = spelled.text();
+        for (const std::string_view token : raw_tokens(text))
+          if (token.find_first_of("\"'") != token.npos) literals += token;
+      };
+      if (const auto define = family.get("define"))
+        define->each([&](const std::string&, const Json& macro) { macro.each(add); });
+      family.at("names").each(add);
+      family.at("axes").each([&](const std::string& axis, const Json& values) {
+        const auto given = axes.find(axis);
+        if (given == axes.end() || literals.find("{" + axis + "}") == literals.npos) return;
+        values.each([&](const std::string&, const Json& value) {
+          const std::string listed = value.text();
+          if (listed != given->second && key_of(listed) == key_of(given->second)) found = axis;
+        });
       });
       return found;
     });

@@ -83,6 +83,29 @@ def test_a_table_is_read_as_specified(program, tmp_path):
         assert in_words(answer) == case["answer"], case_id(case)
 
 
+def test_spaces_count_in_strings_as_in_the_package(program, tmp_path):
+    """Values that a macro has in a string are found as they are spelled, others with any spaces, by both loaders."""
+    for quoted, found in (("{T}", "scale_unsigned_int-1"), ('f("{T}")', None)):
+        folder = tmp_path / str(found)
+        shutil.copytree(HERE / "stores" / "axes", folder)
+        path = folder / "scale_float-1" / "details.json"  # which has what is said of the family
+        details = json.loads(path.read_text())
+        path.write_text(json.dumps(details | {"family": details["family"] | {"define": [["TYPE", quoted]]}}))
+        (folder / "digests.json").unlink(missing_ok=True)
+        case = next(case for case in ASKED if case["ask"].get("axes") == {"N": "1", "T": " unsigned  int"})
+        [answer, plain] = answers_to(
+            program,
+            [
+                case["ask"] | {"store": str(folder), "axes": {"N": "1", "T": text}}
+                for text in (" unsigned  int", "unsigned int")
+            ],
+        )
+        assert (answer.get("module"), plain["module"]) == (found, "scale_unsigned_int-1")
+        if found is None:
+            with pytest.raises(InputError, match="spaces count, because it is in a string"):
+                open_store(folder).module("scale", N="1", T=" unsigned  int")
+
+
 def test_keys_are_those_of_the_package(program):
     """However a person spells a name, its key is the package's."""
     dice = random.Random(1)
