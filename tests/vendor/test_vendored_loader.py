@@ -24,7 +24,7 @@ from shared import make_once
 
 from hatch_cuda_kernels import open_store
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.errors import HatchCudaKernelsError
+from hatch_cuda_kernels.errors import HatchCudaKernelsError, KernelNotFoundError
 from hatch_cuda_kernels.vendor import assemble, loader_text, why_old
 
 #: Those that ask for no compile.
@@ -187,6 +187,14 @@ def test_an_editable_install_says_what_to_do(tmp_path):
     loader = new_loader(FakeDriver())
     with pytest.raises(loader.NoImageError, match="install the package without -e"):
         loader.open_store(tmp_path / "_kernels").get_kernel("saxpy")
+
+
+def test_a_key_of_the_index_is_no_kernel():
+    """Nor where a module is named: the name of a template's line is not taken for an instance."""
+    loader = new_loader(FakeDriver())
+    for open_any in (loader.open_store, open_store):
+        with pytest.raises((loader.KernelNotFoundError, KernelNotFoundError)):
+            open_any(HERE / "stores" / "names").find_image("<sum", arch="sm_90", module="sums")
 
 
 def test_damage_is_no_reason_to_build_another_image(tmp_path):

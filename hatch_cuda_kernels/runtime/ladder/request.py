@@ -262,7 +262,7 @@ def find_kernel(reader: StoreReader, name: str, module: str | None) -> tuple[Ker
     key = normalize_name(name)
     is_kernel = not key.startswith(("&", "<", "{"))  # lines of variables, templates and families
     lines = _lines(reader, key, module) if is_kernel else []
-    if not lines and "<" in key:
+    if not lines and is_kernel and "<" in key:
         if module is not None and reader.has_module(module):
             return KernelLine(key, module, "", (), name), name
         instances = reader.find(f"<{base_name(key)}")
