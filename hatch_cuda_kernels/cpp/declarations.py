@@ -50,6 +50,10 @@ Kind = Literal[
 ]  # fmt: skip
 
 
+#: What hardly anybody asks more of than the name, the words and the body.
+_SELDOM_ASKED: Final = frozenset({"function", "alias", "assertion"})
+
+
 class Declarator(NamedTuple):
     """One name of a declaration of variables or types. Indices are of the declaration's tokens."""
 
@@ -94,64 +98,43 @@ class Declaration:
     enumerators: tuple[str, ...] = ()
     _inner: tuple[str, ...] | None = None
     _words: frozenset[str] | None = None
-    _first: int = -1
-    """Of one that is not read before somebody asks for more than its name and its words: its first token's index."""
-    _body: tuple[int, int] | None = None
-    """Of such a function or class, the indices of its braces."""
+    begin: int = 0
+    """The index of its first token in the stream, or of the first of the use of a macro that this is part of."""
+    _body_span: tuple[int, int] | None = None
+    """Where its body is in the stream, if that was asked for."""
 
-    @classmethod
-    def unread(
-        cls,
-        kind: Kind,
-        stream: Stream,
-        parent: Declaration | None,
-        name: str,
-        first: int,
-        body: tuple[int, int] | None = None,
-        words: frozenset[str] | None = None,
-    ) -> Declaration:
-        """Return a declaration whose tokens, from one on, are read when somebody asks for them."""
-        found = cls.__new__(cls)
-        found.kind, found.stream, found.parent, found.name = kind, stream, parent, name
-        found.qualifier = found.declarators = found.members = found.enumerators = ()
-        found._inner, found._body, found._first = None, body, first  # noqa: SLF001 - its own
-        if words is not None:
-            found._words = _shared(words)  # noqa: SLF001
-        return found
+    def forget(self) -> None:
+        """Let go of tokens that hardly anybody asks for; who does has them read again."""
+        shares_use = self.tokens[0].nth or self.tokens[-1].use is not None  # with what is before or behind it
+        if self.kind not in _SELDOM_ASKED or shares_use or not self.is_closed:
+            return
+        if self.body is not None:
+            self._words = self.words
+            self._body_span = self.tokens[self.body[0]].at, self.tokens[self.body[1]].behind
+        del self.tokens, self.top
 
     def __getattr__(self, name: str) -> Any:
-        """Read it, because somebody asks for what is known only then. Raises TextError."""
-        if name not in Declaration.__slots__:
+        """Read the tokens again. Raises TextError."""
+        if name not in {"tokens", "top"}:
             raise AttributeError(name)
-        read = self.stream.read_at(self._first, self.parent)
-        for one in ("tokens", "top", "template", "is_specialization", "parameters", "body", "included", "_words"):
-            object.__setattr__(self, one, getattr(read, one))
+        read = self.stream.read_at(self.begin, self.parent)
+        self.tokens, self.top = read.tokens, read.top
         return getattr(self, name)
-
-    @property
-    def begin(self) -> int:
-        """The index of its first token in the stream, or of the first of the use of a macro that this is part of."""
-        return self._first if self._first >= 0 else self.tokens[0].at
-
-    @property
-    def has_body(self) -> bool:
-        """Whether it is a function with its body, or a scope."""
-        return self._body is not None or self.body is not None
 
     @property
     def is_closed(self) -> bool:
         """Whether it ends in a brace or a semicolon."""
-        return self._first >= 0 or self.tokens[-1].text in {";", "}"}
+        return self.tokens[-1].text in {";", "}"}
 
     @property
     def has_tail(self) -> bool:
         """Whether more than a semicolon stands behind the braces of a scope."""
-        return self._first < 0 and self.body is not None and self.body[1] + 2 < len(self.tokens)
+        return self.body is not None and self.body[1] + 2 < len(self.tokens)
 
     @property
     def bases(self) -> set[str]:
         """The names that stand behind the colon of a class."""
-        texts = [self.tokens[at].text for at in self.head] if self._first < 0 else []
+        texts = [self.tokens[at].text for at in self.head]
         return {*filter(str.isidentifier, texts[texts.index(":") :])} if ":" in texts else set()
 
     @property
@@ -188,10 +171,12 @@ class Declaration:
     @property
     def body_texts(self) -> list[str]:
         """The tokens of its body as they are written; none without a body."""
-        if self._body is not None:
-            return self.stream.texts[self._body[0] : self._body[1] + 1]
-        first, last = (self.tokens[at] for at in self.body or (0, 0))
-        return [] if self.body is None else self.stream.texts[first.at : last.behind]
+        if self.body is None:
+            return []
+        if self._body_span is None:
+            first, last = (self.tokens[at] for at in self.body)
+            self._body_span = first.at, last.behind
+        return self.stream.texts[slice(*self._body_span)]
 
     @property
     def parameter_texts(self) -> list[tuple[str, ...]]:
@@ -307,6 +292,7 @@ class Head:
         """Return what is declared, with a name and those before it."""
         found = Declaration(kind, stream, self.tokens, parent, "".join(names[-1:]), tuple(names[:-1]), self.top)
         found.template, found.is_specialization = self.template, self.is_specialization
+        found.begin = self.tokens[0].at
         return found
 
     def words(self, first: int = 0, last: int | None = None) -> list[str]:

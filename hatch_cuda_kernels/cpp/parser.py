@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from hatch_cuda_kernels.cpp.declarations import (
     CALLED,
     CLASS_KEYS,
-    NO_TYPES,
     POINTERS,
     Declaration,
     Head,
@@ -36,20 +35,9 @@ _ACCESS: Final = frozenset({"public", "private", "protected"})
 _BEHIND_PARAMETERS: Final = frozenset(
     {"const", "volatile", "noexcept", "override", "final", "try", "requires", "throw"}
 )
-#: What is in no head of a function that is glanced at, besides what it is called and its types.
-_NOT_IN_HEADS: Final = (
-    frozenset("{};:=,<>[]()#")
-    | CLASS_KEYS
-    | CALLED
-    | frozenset(
-        "using typedef template operator friend concept namespace requires extern public private protected".split()  # noqa: SIM905
-    )
-)
-_NOT_IN_SIMPLE: Final = frozenset("{};()[")
-_IN_TYPES: Final = frozenset({"*", "&", "&&", "::"})
-#: More tokens than what is glanced at has.
-_NEAR: Final = 1_024
-_QUALIFIERS: Final = frozenset({"const", "noexcept", "override", "final"})
+_BRACKETS: Final = CLOSED.union(CLOSING)
+#: What tells something in angle brackets.
+_IN_ANGLES: Final = frozenset("<>=;()[]{}")
 
 
 class FragmentError(Exception):
@@ -82,7 +70,7 @@ class DeclarationParser:
     def scope(self, parent: Declaration | None, *, is_open: bool) -> list[Declaration]:
         """Read declarations up to the brace that closes a scope, which is left to be read, or to the file's end."""
         found: list[Declaration] = []
-        while (token := self._pass_simple(found, parent)) is not None:
+        while (token := self._cursor.peek()) is not None:
             if token.text == "}":
                 if is_open:
                     return found
@@ -98,112 +86,10 @@ class DeclarationParser:
                     self._group(pragma)
             else:
                 found.append(self.declaration(parent))
+                found[-1].forget()
         if is_open and parent is not None:
             raise self._stream.error("a brace that nothing closes", parent.begin)
         return found
-
-    def _pass_simple(self, found: list[Declaration], parent: Declaration | None) -> StreamToken | None:
-        """Pass declarations whose tokens nobody may ask for, and return the token that is next."""
-        cursor = self._cursor
-        while not (cursor.waiting and cursor.waiting[-1].use is not None):
-            one = self._glance(cursor.place, parent)
-            if one is None:
-                break
-            found.append(one)
-        return cursor.peek()
-
-    def _glance(self, first: int, parent: Declaration | None) -> Declaration | None:
-        """Pass a declaration if there is nothing in its head that takes a second look."""
-        texts, at = self._stream.texts, self._behind_templates(first)
-        begins = texts[at] if at < len(texts) else "}"
-        if begins in {"using", "static_assert"}:
-            return self._statement(first, at, parent)
-        if begins in {"class", "struct"}:
-            return self._plain_class(first, at, parent)
-        return None if begins == "}" else self._function(first, at, parent)
-
-    def _behind_templates(self, at: int) -> int:
-        """Return the index behind ``template <...>``, or several; the end for what takes a second look."""
-        texts = self._stream.texts
-        while texts[at : at + 2] == ["template", "<"]:
-            at = self._behind_angles(at + 1)
-        return at
-
-    def _behind_angles(self, at: int) -> int:
-        """Return the index behind the ``>`` that closes what opens at a token; the end as above."""
-        stream, texts = self._stream, self._stream.texts
-        end = _index(texts, ">", at)
-        while end < len(texts) and texts[at:end].count("<") > texts[at : end + 1].count(">"):
-            end = _index(texts, ">", end + 1)
-        is_simple = _NOT_IN_SIMPLE.isdisjoint(texts[at + 1 : end]) and stream.is_plain(at, end)
-        return end + 1 if is_simple else len(texts)
-
-    def _statement(self, first: int, at: int, parent: Declaration | None) -> Declaration | None:
-        """Pass an alias or an assertion."""
-        stream, texts = self._stream, self._stream.texts
-        end, is_assertion = _index(texts, ";", at), texts[at] == "static_assert"
-        is_known = is_assertion or texts[at + 2 : at + 3] == ["="]
-        if not is_known or not stream.is_plain(first, end) or "{" in texts[at:end]:
-            return None
-        self._cursor.go_to(end + 1)
-        kind: Kind = "assertion" if is_assertion else "alias"
-        return Declaration.unread(kind, stream, parent, "" if is_assertion else texts[at + 1], first)
-
-    def _plain_class(self, first: int, at: int, parent: Declaration | None) -> Declaration | None:
-        """Pass a class without bases and read its members, if a semicolon is behind its braces."""
-        stream, texts, cursor = self._stream, self._stream.texts, self._cursor
-        name = texts[at + 1] if at + 1 < len(texts) else ";"
-        brace = self._behind_angles(at + 2) if texts[at + 2 : at + 3] == ["<"] else at + 2
-        is_named = is_identifier(name) and name not in CALLED and name not in CLASS_KEYS and name != "final"
-        if not is_named or texts[brace : brace + 1] != ["{"] or not stream.is_plain(first, brace):
-            return None
-        cursor.go_to(brace + 1)
-        last = cursor.skip_braces(StreamToken("{", brace))
-        if last.use is not None or texts[last.at + 1 : last.at + 2] != [";"]:
-            cursor.go_to(first)
-            return None
-        words = frozenset((texts[at], name, *["template"] * (at > first)))
-        found = Declaration.unread("class", stream, parent, name, first, (brace, last.at), words)
-        cursor.go_to(brace + 1)
-        found.members = self.scope(found, is_open=True)
-        cursor.go_to(last.at + 2)
-        return found
-
-    def _function(self, first: int, at: int, parent: Declaration | None) -> Declaration | None:
-        """Pass a function that has a body."""
-        stream, texts = self._stream, self._stream.texts
-        opening = _index(texts, "(", at)
-        closing = _index(texts, ")", opening)
-        if closing == len(texts) or "(" in texts[opening + 1 : closing] or not stream.is_plain(opening, closing):
-            return None
-        words = self._words_of_head(at, opening)
-        brace = closing + 1
-        while texts[brace : brace + 1] and texts[brace] in _QUALIFIERS:
-            brace += 1
-        if not words or texts[brace : brace + 1] != ["{"] or stream.inclusions_between(first, brace):
-            return None
-        self._cursor.go_to(brace + 1)
-        last = self._cursor.skip_braces(StreamToken("{", brace))
-        if last.use is not None:
-            self._cursor.go_to(first)
-            return None
-        self._inside.update(id(stream.inclusions[one]) for one in stream.inclusions_between(brace, last.at))
-        words = words.union(texts[closing + 1 : brace], ["template"] * (at > first))
-        return Declaration.unread("function", stream, parent, texts[opening - 1], first, (brace, last.at), words)
-
-    def _words_of_head(self, first: int, opening: int) -> frozenset[str]:
-        """Return the words before a function's parameters, its name among them; none where that takes a second look."""
-        stream, texts, name = self._stream, self._stream.texts, self._stream.texts[opening - 1]
-        head = texts[first : opening - 1]
-        if not head or head[-1] in {"::", "~"} or not is_identifier(name) or name in CALLED or name in stream.known:
-            return frozenset()
-        if not _NOT_IN_HEADS.isdisjoint(head):
-            return frozenset()
-        meant = [stream.words_of(at) for at, text in enumerate(head, first) if text not in _IN_TYPES]
-        words = frozenset[str]().union(*(one for one in meant if one is not None))
-        if None in meant or NO_TYPES.issuperset(words) or not _NOT_IN_HEADS.isdisjoint(words):
-            return frozenset()
-        return words | {name}
 
     def _inclusion(self, text: str) -> Inclusion:
         return self._stream.inclusions[int(text.removeprefix(INCLUSION))]
@@ -254,17 +140,21 @@ class DeclarationParser:
             else:
                 token = self._take(head, is_top=False)
             text = token.text
+            if text not in _BRACKETS:
+                continue
             if text in CLOSING:
                 waiting.append(CLOSING[text])
-            elif text in CLOSED and waiting.pop() != text:
+            elif waiting.pop() != text:
                 raise self._stream.error(f"a {text} that closes nothing", head.tokens[-1].at)
         return first, len(head.tokens) - 1
 
     def _angle(self, head: Head, *, is_value: bool = False) -> bool:
         """Take ``<`` and what is up to the ``>`` that closes it, unless it is the operator; return whether it was."""
         inner = Head()
-        depth = 0
+        depth, waiting = 0, self._cursor.waiting
         while True:
+            while waiting and waiting[-1].text not in _IN_ANGLES and waiting[-1].text[0] != "#":
+                inner.tokens.append(waiting.pop())
             token = self._cursor.peek()
             text = "" if token is None else token.text
             if (
@@ -549,14 +439,6 @@ class DeclarationParser:
             is_next = token.text == "," and not depth
         found.enumerators = tuple(inner)
         return found
-
-
-def _index(texts: Sequence[str], text: str, at: int) -> int:
-    """Return where a token is next, not far away; the end where it is not."""
-    try:
-        return texts.index(text, at, at + _NEAR)
-    except ValueError:
-        return len(texts)
 
 
 def _is_name(text: str) -> bool:

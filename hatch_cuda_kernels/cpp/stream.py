@@ -309,24 +309,6 @@ class Stream:
         end = self._behind_call(at + 1) if self._even[key] else at
         return end if closes_braces(self.texts[at:end]) else at
 
-    def is_plain(self, first: int, last: int) -> bool:
-        """Return whether no macro and no inclusion stands in a stretch of one run."""
-        if last >= len(self.texts) or self._run(first)[0] is not self._run(last)[0]:
-            return False
-        time = self.time(first)
-        names = self.known.intersection(self.texts[first:last])
-        return all(self._macro_at(name, time) is None for name in names)
-
-    def words_of(self, at: int) -> frozenset[str] | None:
-        """Return the words that a token is, as a macro without parameters or else; None for what is not of words."""
-        text = self.texts[at]
-        macro = self.macro(at) if text in self.known else None
-        if macro is None:
-            return frozenset((text,)) if is_identifier(text) else None
-        use = self.use(at) if macro.parameters is None else None
-        is_wordy = use is not None and use.last == at + 1 and all(map(is_identifier, use.texts))
-        return use.others.union(use.texts) if use is not None and is_wordy else None
-
     def _others(self, name: str, time: int) -> frozenset[str]:
         """Return the identifiers that other definitions of a macro lead to, if several may hold."""
         if len(self._macros.at(name, time)) == 1:
@@ -397,16 +379,6 @@ class Cursor:
     def take(self) -> StreamToken | None:
         """Return the next token and go on behind it; None at the end."""
         return self.waiting.pop() if self.waiting or self.pull() else None
-
-    @property
-    def place(self) -> int:
-        """The index of the token that comes next, or of the use of a macro that it is part of."""
-        return self.waiting[-1].at if self.waiting else self._at
-
-    def go_to(self, at: int) -> None:
-        """Go on at a token."""
-        self.waiting.clear()
-        self._at, self._at_once = at, _AT_FIRST
 
     def put_back(self, tokens: Sequence[StreamToken]) -> None:
         """Let tokens that were taken come next."""

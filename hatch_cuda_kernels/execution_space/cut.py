@@ -115,7 +115,7 @@ class ReadingNotes:
             self.host_functions.update(f"{owner}::{key[1]}" for owner in owners)
         if declaration.kind == "function" and marked:
             self.functions.add(declaration.name)
-            if not declaration.is_member and not declaration.has_body:
+            if not declaration.is_member and declaration.body is None:
                 self.forward.add((declaration.name, _parameters(declaration)))
 
     def _is_settled(self, declaration: Declaration) -> bool:
