@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar, cast
@@ -32,6 +32,15 @@ class Reading:
         if make not in self._memory:
             self._memory[make] = make(self)
         return cast("Found", self._memory[make])
+
+    @staticmethod
+    def together(readings: Iterable[Reading], make: Callable[[Iterable[Declaration]], Found]) -> Found:
+        """Return what a class whose attributes are sets and dictionaries notes of several, each asked once as above."""
+        found = make(())
+        for one in (reading.remembered(make) for reading in readings):
+            for name, known in vars(found).items():
+                known.update(getattr(one, name))
+        return found
 
     def __iter__(self) -> Iterator[Declaration]:
         """Yield all declarations, those inside others among them."""

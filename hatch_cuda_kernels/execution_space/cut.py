@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, TextError, closes_captures, is_identifier
+from hatch_cuda_kernels.cpp import CLASS_KEYS, Edit, Editor, Reading, TextError, closes_captures, is_identifier
 from hatch_cuda_kernels.execution_space.kernels import TYPE_WORDS, type_and_name
 from hatch_cuda_kernels.execution_space.marks import (
     ATTRIBUTES,
     HOST,
     MARKS,
+    VIRTUAL,
     VirtualFunctions,
     align_class,
     align_member,
@@ -27,7 +28,7 @@ from hatch_cuda_kernels.execution_space.marks import (
 from hatch_cuda_kernels.libraries import words_in
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, Reading, SourceFile
+    from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, SourceFile
 
 _INLINE: Final = frozenset({"inline", "__inline__", "__inline", "__forceinline__", "__forceinline"})
 _STORAGE: Final = frozenset({"static", "inline", "thread_local", "extern", "__thread"})
@@ -80,7 +81,7 @@ class Cut:
 class ReadingNotes:
     """What the declarations of a reading say of themselves, whatever else is read with it."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Iterable[Declaration]) -> None:
         self.marked: Final[set[int]] = set()
         """The declarations that are for the device, by identity."""
         self.for_device: Final[set[Name]] = set()
@@ -91,13 +92,16 @@ class ReadingNotes:
         """The names of functions without a mark, behind that of their scope; of what is no member, alone, too."""
         self.functions: Final[set[str]] = set()
         """The names of all marked functions."""
-        self.virtual: Final = VirtualFunctions()
-        self.unsettled: Final[list[Declaration]] = []
+        self.virtual: Final[set[tuple[str, str]]] = set()
+        """The classes and names of virtual functions without a mark."""
+        self.bases: Final[set[tuple[str, str]]] = set()
+        """Classes, each with what may be one of its bases."""
+        self.unsettled: Final[dict[Declaration, None]] = {}
         """Declarations that may change."""
         for declaration in reading:
             self._note(declaration)
             if not self._is_settled(declaration):
-                self.unsettled.append(declaration)
+                self.unsettled[declaration] = None
 
     def _note(self, declaration: Declaration) -> None:
         if declaration.kind not in {"function", "variable", "class", "unknown"}:
@@ -106,8 +110,10 @@ class ReadingNotes:
         key = _key(declaration)
         if marked:
             self.marked.add(id(declaration))
-        else:
-            self.virtual.note(declaration)
+        elif declaration.kind == "class":
+            self.bases.update((declaration.name, base) for base in declaration.bases)
+        elif declaration.parent is not None and not VIRTUAL.isdisjoint(declaration.words):
+            self.virtual.add((declaration.parent.name, declaration.name))
         if marked or is_constant(declaration):
             self.for_device.add(key)
         elif declaration.kind == "function":
@@ -146,14 +152,10 @@ class Cutter:
     """The words that may mark a lambda."""
 
     def __post_init__(self) -> None:
-        self._notes = [reading.remembered(ReadingNotes) for reading in self._readings]
-        self._virtual = VirtualFunctions.together(notes.virtual for notes in self._notes)
-        self._marked: set[int] = set().union(*(one.marked for one in self._notes))
-        self._for_device: set[Name] = set().union(*(one.for_device for one in self._notes))
-        self._host_functions: set[str] = set().union(*(one.host_functions for one in self._notes))
-        self._functions: set[str] = set().union(*(one.functions for one in self._notes))
+        self._notes = Reading.together(self._readings, ReadingNotes)
+        self._virtual = VirtualFunctions(self._notes.virtual, self._notes.bases)
         self._forward: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-        for name, parameters in (one for notes in self._notes for one in notes.forward):
+        for name, parameters in self._notes.forward:
             self._forward[name].add(parameters)
         self._found = Cut()
         self._host_macros: list[tuple[int, Macro]] = []
@@ -164,8 +166,8 @@ class Cutter:
     def cut(self) -> Cut:
         """Return what is cut."""
         editors = [Editor(reading.stream) for reading in self._readings]
-        for reading, notes, editor in zip(self._readings, self._notes, editors, strict=True):
-            for declaration in reading if self._levels else notes.unsettled:
+        for reading, editor in zip(self._readings, editors, strict=True):
+            for declaration in reading if self._levels else reading.remembered(ReadingNotes).unsettled:
                 editor.begin(id(declaration), "::".join((*filter(None, declaration.qualifier), declaration.name)))
                 self._declaration(declaration, editor)
             for tokens in reading.stream.behind_captures(self._lambda_marks):
@@ -187,14 +189,14 @@ class Cutter:
     def _declaration(self, declaration: Declaration, editor: Editor) -> None:
         is_unknown = declaration.kind == "unknown" and declaration.body is not None
         is_registration = is_unknown and declaration.name in words_in("torch", "registration", "macros")
-        if (self._level(declaration) == "whole" or is_registration) and id(declaration) not in self._marked:
+        if (self._level(declaration) == "whole" or is_registration) and id(declaration) not in self._notes.marked:
             editor.replace(declaration.tokens, "removed", self._stand_in(declaration))
             return
         if declaration.kind == "class":
             align_class(declaration, editor, is_weak=self._level(declaration) == "deep")
         elif declaration.kind == "variable" and declaration.is_member and "static" not in declaration.words:
             align_member(declaration, editor, is_weak=self._level(declaration) == "deep")
-        if id(declaration) in self._marked:
+        if id(declaration) in self._notes.marked:
             self._found.has_unmarked |= _has_local_class(declaration)
             is_constant_one = all(one.is_const and one.value for one in declaration.declarators)
             if declaration.kind == "variable" and is_constant_one and "volatile" not in declaration.words:
@@ -203,7 +205,7 @@ class Cutter:
         self._found.has_unmarked |= _needs_default(declaration)
         if declaration.kind == "instantiation":
             words = {token.text for token in declaration.tokens}
-            if words.isdisjoint({"class", "struct", "union"} | self._functions):
+            if words.isdisjoint({"class", "struct", "union"} | self._notes.functions):
                 editor.replace(declaration.tokens, "instantiation")
         elif declaration.kind in {"function", "variable"}:
             self._strip_host(declaration, editor)
@@ -288,8 +290,8 @@ class Cutter:
         scope, name = _key(declaration)
         if name.startswith(("operator new", "operator delete")) and not declaration.is_member:
             return True  # the toolkit declares these with marks
-        is_specialized = declaration.is_specialization and name in self._functions
-        if is_specialized or (declaration.qualifier and (scope, name) in self._for_device):
+        is_specialized = declaration.is_specialization and name in self._notes.functions
+        if is_specialized or (declaration.qualifier and (scope, name) in self._notes.for_device):
             return True
         is_free = not declaration.is_member and not declaration.qualifier
         if is_free and any(_may_be(one, _parameters(declaration)) for one in self._forward.get(name, ())):
@@ -319,7 +321,7 @@ class Cutter:
         elif declaration.qualifier:  # a static member, whose declaration stays in its class
             declarators = declaration.declarators
             is_declared = declaration.is_specialization and not any(one.value for one in declarators)
-            is_for_device = _key(declaration) in self._for_device
+            is_for_device = _key(declaration) in self._notes.for_device
             if not (is_declared or is_for_device or all(one.is_const for one in declarators)):
                 editor.replace(declaration.tokens, "definition")
         elif "auto" not in words:
@@ -409,7 +411,7 @@ class Cutter:
         texts = ["", "", *(token.text for token in declaration.tokens[slice(*value)]), ";"]
         for at, text in enumerate(texts[2:-1], 2):
             owner = texts[at - 2] if texts[at - 1] == "::" and is_identifier(texts[at - 2]) else ""
-            if f"{owner}::{text}" in self._host_functions and texts[at + 1] != "(":
+            if f"{owner}::{text}" in self._notes.host_functions and texts[at + 1] != "(":
                 return True
         return False
 

@@ -21,7 +21,7 @@ MARKS: Final = frozenset(f"__{name}__" for name in _MARK_NAMES)
 _ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__declspec"})
 _ATTRIBUTE_MARKS: Final = MARKS.union(_MARK_NAMES)
 _CONSTANT: Final = frozenset({"constexpr", "consteval"})
-_VIRTUAL: Final = frozenset({"virtual", "override", "final"})
+VIRTUAL: Final = frozenset({"virtual", "override", "final"})
 _ALIGNMENTS: Final = frozenset({"aligned", "__aligned__", "__align__", "__builtin_align__", "alignas"})
 ATTRIBUTES: Final = frozenset({"__attribute__", "__attribute", "__align__", "__builtin_align__", "alignas"})
 
@@ -61,34 +61,18 @@ def is_constant(declaration: Declaration) -> bool:
 class VirtualFunctions:
     """Which functions of some classes are virtual, as a word of their own or a base's function of their name says."""
 
-    def __init__(self) -> None:
-        self._names: Final[dict[str, set[str]]] = defaultdict(set)
-        """The virtual functions without a mark of each class, by its name."""
+    def __init__(self, named: Collection[tuple[str, str]], bases: Iterable[tuple[str, str]]) -> None:
+        self._named: Final = named
+        """The classes and names of virtual functions without a mark."""
         self._bases: Final[dict[str, set[str]]] = defaultdict(set)
         """What may be the bases of each class that has some."""
-
-    @classmethod
-    def together(cls, several: Iterable[VirtualFunctions]) -> VirtualFunctions:
-        """Return what several say."""
-        found = cls()
-        for one in several:
-            for known, more in ((found._names, one._names), (found._bases, one._bases)):  # noqa: SLF001 - its own
-                for name, names in more.items():
-                    known[name] |= names
-        return found
-
-    def note(self, one: Declaration) -> None:
-        """Note what a declaration without a mark says of it."""
-        if one.kind == "class":
-            if bases := one.bases:
-                self._bases[one.name] |= bases
-        elif one.parent is not None and not _VIRTUAL.isdisjoint(one.words):
-            self._names[one.parent.name].add(one.name)
+        for name, base in bases:
+            self._bases[name].add(base)
 
     def __contains__(self, function: Declaration) -> bool:
         """Return whether a function may be in a table of virtual functions; a destructor may be if there is a base."""
         parent = function.parent
-        if not _VIRTUAL.isdisjoint(function.words):
+        if not VIRTUAL.isdisjoint(function.words):
             return True
         if parent is None or not function.is_member:
             return False
@@ -100,7 +84,7 @@ class VirtualFunctions:
         waiting = parent.bases
         while waiting:
             name = waiting.pop()
-            if function.name in self._names.get(name, ()):
+            if (name, function.name) in self._named:
                 return True
             seen.add(name)
             waiting |= self._bases.get(name, frozenset()) - seen

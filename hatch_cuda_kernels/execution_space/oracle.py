@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from hatch_cuda_kernels.cpp import Reading
 from hatch_cuda_kernels.execution_space.cut import Level, Place, ReadingNotes, place_of, stand_in
 from hatch_cuda_kernels.execution_space.marks import VirtualFunctions, is_constant, is_marked
 
@@ -35,8 +36,8 @@ class _Oracle:
     def __init__(self, source: DevicePass, levels: Mapping[Place, Level]) -> None:
         self._source: Final = source
         self._levels: Final = levels
-        notes = (reading.remembered(ReadingNotes) for reading in source.readings)
-        self._virtual: Final = VirtualFunctions.together(one.virtual for one in notes)
+        notes = Reading.together(source.readings, ReadingNotes)
+        self._virtual: Final = VirtualFunctions(notes.virtual, notes.bases)
         self._by_name: Final[dict[str, list[Declaration]]] = defaultdict(list)
         self._spans: Final[dict[str, list[tuple[int, int, Declaration]]]] = defaultdict(list)
         self._at: Final[dict[Place, list[Declaration]]] = defaultdict(list)

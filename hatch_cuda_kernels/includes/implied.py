@@ -7,18 +7,18 @@ declare, brings its header, which is included before the source. What has which 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels import cpp, libraries
-from hatch_cuda_kernels.cpp import Branches, Inclusion, Run, TranslationUnit, is_identifier
+from hatch_cuda_kernels.cpp import Branches, Inclusion, Reading, Run, TranslationUnit, is_identifier
 from hatch_cuda_kernels.includes.closure import is_projects
 from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, words_in
 
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.cpp import Declaration, Item, Reading, SourceFile, Visit
+    from hatch_cuda_kernels.cpp import Declaration, Item, SourceFile, Visit
     from hatch_cuda_kernels.includes.closure import Closure, OuterHeaders
     from hatch_cuda_kernels.options import NvrtcOptions
 
@@ -52,85 +52,71 @@ def implied_headers(
     """
     if not outer.standard.names:
         return ()
-    declared = _OwnNames.of(readings)
+    declared = Reading.together(readings, _OwnNames)
     unit = _read_as_nvrtc(closure, options)
     uses = _uses_of(unit, declared.aliases)
     wanted = _WantedHeaders(closure, unit, uses, declared, frozenset(removed), frozenset(cut_headers))
     names = {*wanted.standard(), *wanted.toolkits(), *wanted.libraries()}
     if ("register",) in uses:
         names.add(_REGISTER)
-    if declared.has_long_long:
+    if declared.long_long:
         names.add(_LONG_LONG)
     first = (_LONG_LONG, *(headers_in("standard", "global")[name] for name in libraries.renamed_functions()))
     there = (name for name in names if name in outer.standard or not name.startswith(_OURS))
     return tuple(sorted(there, key=lambda name: (name not in first, name)))
 
 
-@dataclass(slots=True)
 class _OwnNames:
     """What a project declares that has to do with names of libraries."""
 
-    names: set[str] = field(default_factory=set)
-    """Types, constants, variables and enumerators, in any scope."""
-    same: set[str] = field(default_factory=set)
-    """Types that are what a library's of the same name are."""
-    functions: set[str] = field(default_factory=set)
-    kernels: set[str] = field(default_factory=set)
-    members: set[Chain] = field(default_factory=set)
-    """What is declared in a library's namespace: its root, and the name."""
-    opened: set[Chain] = field(default_factory=set)
-    """The namespaces that ``using namespace`` opens."""
-    entered: set[Chain] = field(default_factory=set)
-    """Those of libraries in which something is declared."""
-    aliases: dict[str, Chain] = field(default_factory=dict)
-    """Other names of namespaces."""
-    has_long_long: bool = False
-    """Whether a type of 64 bits is ``long long``, as in texts that know NVRTC."""
-
-    @classmethod
-    def of(cls, readings: Iterable[Reading]) -> _OwnNames:
-        found = cls()
-        for one in (reading.remembered(cls.of_reading) for reading in readings):
-            for each in fields(cls):
-                known = getattr(found, each.name)
-                known |= getattr(one, each.name)
-                setattr(found, each.name, known)
-        return found
-
-    @classmethod
-    def of_reading(cls, reading: Reading) -> _OwnNames:
-        found = cls()
+    def __init__(self, reading: Iterable[Declaration]) -> None:
+        self.names: Final[set[str]] = set()
+        """Types, constants, variables and enumerators, in any scope."""
+        self.same: Final[set[str]] = set()
+        """Types that are what a library's of the same name are."""
+        self.long_long: Final[set[str]] = set()
+        """Types of 64 bits that are ``long long``, as in texts that know NVRTC."""
+        self.functions: Final[set[str]] = set()
+        self.kernels: Final[set[str]] = set()
+        self.members: Final[set[Chain]] = set()
+        """What is declared in a library's namespace: its root, and the name."""
+        self.opened: Final[set[Chain]] = set()
+        """The namespaces that ``using namespace`` opens."""
+        self.entered: Final[set[Chain]] = set()
+        """Those of libraries in which something is declared."""
+        self.aliases: Final[dict[str, Chain]] = {}
+        """Other names of namespaces."""
         for one in reading:
             tokens = [token.text for token in one.tokens] if one.kind == "using" else []
             if tokens[:2] == ["using", "namespace"]:
-                found.opened.add(_chain(tokens, 2 + (tokens[2] == "::")))
+                self.opened.add(_chain(tokens, 2 + (tokens[2] == "::")))
             elif tokens[:1] == ["namespace"] and tokens[2:3] == ["="]:
-                found.aliases[tokens[1]] = _chain(tokens, 3 + (tokens[3] == "::"))
+                self.aliases[tokens[1]] = _chain(tokens, 3 + (tokens[3] == "::"))
             elif one.kind not in {"using", "forward"}:
-                found._add(one)
-        return found
+                self._add(one)
 
     def _add(self, one: Declaration) -> None:
         names = one.names
         if one.kind == "function" and "__global__" in one.words:
-            self.kernels |= names
+            self.kernels.update(names)
         if one.kind == "alias":
             same = {name for name in names & headers_in("standard", "global").keys() if self._is_same(one, name)}
-            self.same |= same
+            self.same.update(same)
             names -= same
         if one.kind == "function" and not _is_for_other_numbers(one):
-            self.functions |= names
+            self.functions.update(names)
         elif one.kind in {"class", "enum", "alias"} or (one.kind == "variable" and not one.is_member):
-            self.names |= names
+            self.names.update(names)
         if (scope := one.scope) and scope[0] in namespaces() and one.kind != "namespace":
-            self.members |= {(scope[0], name) for name in names}
-            self.entered |= {scope[:count] for count in range(1, len(scope) + 1)}
+            self.members.update((scope[0], name) for name in names)
+            self.entered.update(scope[:count] for count in range(1, len(scope) + 1))
 
     def _is_same(self, one: Declaration, name: str) -> bool:
         """Return whether an alias means what the library's type of its name is."""
         texts = [token.text for token in one.tokens if token.text not in {"typedef", "using", "=", ";", name}]
         if name in _WIDE and texts.count("long") == len(_WIDE):
-            self.has_long_long |= any("RTC" in directive.operand for directive in one.stream.file.directives)
+            knows_nvrtc = any("RTC" in directive.operand for directive in one.stream.file.directives)
+            self.long_long.update([name] if knows_nvrtc else ())
         return " ".join((name, *texts)) in words_in("standard", "sets", "same")
 
 
