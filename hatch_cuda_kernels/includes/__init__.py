@@ -4,7 +4,6 @@ from hatch_cuda_kernels.doors import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hatch_cuda_kernels.includes.clocks import *
     from hatch_cuda_kernels.includes.closure import *
     from hatch_cuda_kernels.includes.implied import *
     from hatch_cuda_kernels.includes.project import *
@@ -15,14 +14,13 @@ if TYPE_CHECKING:
 __getattr__ = lazy(
     __name__,
     {
-        "clocks": "find_clocks",
         "closure": (
             "Asked Closure is_projects Origin OuterHeaders packaged_standard_headers STANDARD_FOLDER StandardHeaders "
             "with_headers"
         ),
         "implied": "implied_headers",
         "project": "is_in_environment MARK normalize package_folders PACKAGE_NAME package_of ProjectFiles",
-        "reader": "read_closure",
+        "reader": "find_clocks read_closure",
         "texts": "find_includes parse_text Project SourceText",
     },
 )

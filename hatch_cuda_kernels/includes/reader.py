@@ -8,14 +8,15 @@ what is not hashed cannot be seen. ``#if`` is not evaluated: the closure is a su
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import has_magic
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final, cast
 
-from hatch_cuda_kernels import libraries  # whose tables few sources need
-from hatch_cuda_kernels.cpp import Edit, Edited, SourceFile, parse_defines
+from hatch_cuda_kernels import cpp, libraries  # of which few sources need more than this
+from hatch_cuda_kernels.cpp import Edit, Edited, Macro, MacroTable, MacroToken, SourceFile, lex, parse_defines
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.includes.clocks import clocks_of_option, find_clocks
 from hatch_cuda_kernels.includes.closure import NO_OUTER_HEADERS, Closure, Origin, OuterHeaders, PlainNames
 from hatch_cuda_kernels.includes.computed import MadeNames, named_by_macros
 from hatch_cuda_kernels.includes.project import normalize, package_of, wandering
@@ -24,6 +25,17 @@ from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from hatch_cuda_kernels.cpp import Stream, StreamToken
+
+#: ``__DATE__`` and its kin, which make each build another.
+_CLOCKS: Final = frozenset({"__DATE__", "__TIME__", "__TIMESTAMP__"})
+#: What a clock's name may begin with, where ``##`` puts it together.
+_BEGINNING: Final = re.compile(r"__(?<!\w__)(?:D|DA|DAT|DATE|DATE_|T|TI|TIM|TIME|TIME_|TIMES\w*)?(?!\w)")
+#: The macro by which NVRTC is told from others.
+_NVRTC: Final = Macro("__CUDACC_RTC__", None, is_variadic=False, body=(MacroToken("1"),))
+_DIFFERS: Final = "{} differs in each build, and images must not; give such a value through define: in the manifest"
+_MADE: Final = "## makes {} here, which differs in each build"
 
 
 def read_closure(
@@ -94,7 +106,7 @@ class _Reader:
         self.include: tuple[str, ...] = ()
         self.done: dict[str, Renamed] = {}
         self.wanted: set[str] = set()  # what must be in memory: the source is not, unless something includes it
-        self.problems: list[str] = [found for name, value in define for found in clocks_of_option(name, value or "")]
+        self.problems: list[str] = [found for name, value in define for found in _clocks_of_option(name, value or "")]
         self._forced: set[str] = set()
         self._by_macros = 0, MadeNames()
         found = normalize("", source)
@@ -221,3 +233,57 @@ def _once_in_source(file: SourceFile) -> tuple[Edit, ...]:
         return ()
     end = len(file.text)
     return Edit(first[0].start, first[0].end, "#if !__INCLUDE_LEVEL__"), Edit(end, end, "\n#endif\n")
+
+
+def find_clocks(origin: Origin, start: Iterable[str], define: Iterable[tuple[str, str | None]] = ()) -> list[str]:
+    """Return the uses of what makes each build another, but where conditions keep it from NVRTC."""
+    spells, makes, begins = map(any, zip(*map(_glance, origin.files.values()), strict=True))
+    if not spells and not (makes and begins):
+        return []
+    macros = MacroTable({_NVRTC.name: (_NVRTC,), **parse_defines(define)}, libraries.is_toolkit_macro)
+    found: set[str] = set()
+    try:
+        waiting = [*origin.read(start, macros, bool).roots]
+        while waiting:
+            visit = waiting.pop()
+            for stream in cpp.Stream.readings(visit, frozenset()):
+                tokens = cpp.Cursor(stream).tokens()
+                found.update(one for token in tokens for one in _uses(token, stream, origin.files))
+                waiting += (one.visit for one in stream.inclusions)
+    except (cpp.InclusionError, cpp.TextError):  # what is wrong with it is for NVRTC to say
+        return []
+    return sorted(found)
+
+
+def _glance(file: SourceFile) -> tuple[bool, bool, bool]:
+    """Return whether a text has a clock's name, ``##``, and what may be made one by that."""
+    if _glance not in file.memory:
+        text = file.joined
+        spells = "__DATE__" in text or "__TIME" in text
+        file.memory[_glance] = spells, "##" in text, "__" in text and _BEGINNING.search(text) is not None
+    return cast("tuple[bool, bool, bool]", file.memory[_glance])
+
+
+def _uses(token: StreamToken, stream: Stream, files: Mapping[str, SourceFile]) -> Iterator[str]:
+    """Yield the places of the clocks that a token is, or a macro's token may be."""
+    use = token.use
+    first, last = (token.at, token.at + 1) if use is None else (use.first, use.last)
+    for clock in _CLOCKS.intersection((token.text,) if use is None else (token.text, *use.others)):
+        places = [stream.place(at)[:2] for at in range(first, last) if stream.texts[at] == clock]
+        known = stream.reached(first, last).values() if not places else ()
+        reached = [macro for found in known for macro in found if macro is not None]
+        for macro in (one for one in reached if one.file and clock in one.words):
+            file = files[macro.file]
+            defined = file.directive_at(macro.offset).tokens()
+            places += ((file, file.place(part.start)) for part in defined if part.text == clock)
+        yield from (f"{file.at(at).removeprefix(VIRTUAL_ROOT)}: {_DIFFERS.format(clock)}" for file, at in places)
+        making = (one for one in reached if not places and any(part.text == "##" for part in one.body))
+        for macro in islice(making, 1):
+            place = files[macro.file].at(macro.offset) if macro.file else f"the option define {macro.name}"
+            yield f"{place.removeprefix(VIRTUAL_ROOT)}: {_MADE.format(clock)}"
+
+
+def _clocks_of_option(name: str, value: str) -> Iterator[str]:
+    """Yield what makes an option's macro differ in each build."""
+    for clock in dict.fromkeys(token for token in lex(value) if token in _CLOCKS):
+        yield f"the option define {name}={value}: {_DIFFERS.format(clock)}"

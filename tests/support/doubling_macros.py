@@ -162,7 +162,7 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     _, reader, store, folder, budget, *names = sys.argv
     computed._BUDGET = int(budget)
-    assert computed._Search({}, None, {})._left == int(budget)
+    assert computed._Search((), "", False, {}, {})._left == int(budget)
     with pytest.MonkeyPatch.context() as patch:
         compile_in_threads(patch)
         read_all(reader, Path(store).absolute(), Path(folder).absolute(), names)
