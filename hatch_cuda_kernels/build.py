@@ -102,7 +102,8 @@ def build_store(
     first = make_plan(manifest, reader)
     warnings = [*check_release(manifest), *arch_warnings(first)]
     plan, done = compile_images(first, manifest, reader, warnings.append, executor, workers, progress)
-    modules = tuple(one.built(done.entries, find_toolchain()) for one in plan if done.entries.keys() >= {*one.images})
+    toolchain = find_toolchain()
+    modules = tuple(one.built(done.entries, toolchain) for one in plan if done.entries.keys() >= {*one.images})
     problems = [*done.problems, *check_built(modules, manifest.promises)]
     if problems:
         raise BuildError(list(dict.fromkeys(map(str, sorted(problems, key=Problem.place)))))

@@ -134,6 +134,8 @@ def arch_uses(sources: SourceSet) -> tuple[str, ...]:
 
     found = []
     for name, text in sorted(sources.project_texts.items()):
+        if not _ARCH.search(text) and "\\" not in text:  # nor can a joined line have one; most texts end here
+            continue
         file = SourceFile("", text)
         runs = (zip(file.tokens(run), file.starts(run), strict=True) for run in range(len(file.directives) + 1))
         places = [start for run in runs for token, start in run if _ARCH.fullmatch(token)]
