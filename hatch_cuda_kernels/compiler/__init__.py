@@ -25,7 +25,7 @@ __getattr__ = lazy(
         "key": "cache_key shipped_key",
         "nvrtc": "compile_flags run_job",
         "precompiled": "Beginning can_precompile HEAP_BYTES Preamble shared_flags Toolkit with_preamble",
-        "recipe_reader": "declared_headers further_levels read_device_passes read_recipe uncollected",
+        "recipe_reader": "declared_headers further_levels read_device_passes read_recipe",
         "source_reader": "rule_files SourceReader",
     },
 )

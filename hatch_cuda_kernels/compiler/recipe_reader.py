@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
+from hatch_cuda_kernels.collector import uncollected
 from hatch_cuda_kernels.compiler.toolchain import installed_headers
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import CompileError, InputError
@@ -107,18 +107,6 @@ class _RecipeReading:
                     reading.stream.forget()  # most of them nobody asks again
                 return replace(whole, origin=None), passed
             asked += own
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Let nobody look for garbage meanwhile: millions of tokens are made, and few of them are in circles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def read_recipe(

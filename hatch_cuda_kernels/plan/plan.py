@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.arch import SmArch, version_text
-from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_finisher, uncollected
+from hatch_cuda_kernels.collector import uncollected
+from hatch_cuda_kernels.compiler import CompileJob, FinishJob, SourceReader, choose_finisher
 from hatch_cuda_kernels.compiler.toolchain import (
     PackageRecord,
     Toolchain,
