@@ -338,7 +338,7 @@ class Store:
             requests.append(request)
             work_ahead(request)
             if request.listed:
-                prepare_launches(request.kernel.params, request.kernel.types, request.kernel.names)
+                prepare_launches(request.kernel)
         with suppress(Exception):  # the bindings raise several types
             from cuda.bindings import driver
 

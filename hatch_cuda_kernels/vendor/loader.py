@@ -139,7 +139,7 @@ class PrebuiltStore:
         try:
             request = self._request(name, module, str(SmArch.of_device(device[0])), device[1])
             self.find_image(name, arch=str(request.arch), driver=device[1], module=module)
-            prepare_launches(request.kernel.params, request.kernel.types, request.kernel.names)
+            prepare_launches(request.kernel)
             find_usual()
         except (HatchCudaKernelsError, ImportError, OSError, ValueError):
             pass

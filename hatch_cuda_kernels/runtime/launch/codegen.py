@@ -20,10 +20,11 @@ from hatch_cuda_kernels.runtime.launch.elements import DLPACK
 from hatch_cuda_kernels.runtime.launch.shapes import SIZES, FreshSlot, Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from hatch_cuda_kernels.runtime.launch.arguments import Packing
     from hatch_cuda_kernels.runtime.launch.libraries import Loaded
+    from hatch_cuda_kernels.store import KernelLine
 
     #: What a function is bound to: its name in errors; ordinal, function and configurations by context id; a stated
     #: stream; what it calls in unusual cases, and what it calls if the driver refuses.
@@ -118,9 +119,9 @@ def _make(signature: Signature, kind: Kind) -> Bind:
     return bind
 
 
-def prepare_launches(kinds: Sequence[str], types: Sequence[str], names: Sequence[str]) -> None:
-    """Compile the function for the usual launch of a kernel with such parameters, before there is a driver."""
-    signature = Signature("", kinds, types, names)
+def prepare_launches(line: KernelLine) -> None:
+    """Read a kernel's parameters and compile the function for its usual launch, before there is a driver."""
+    signature = Signature(line.name, line.params, line.types, line.names)
     _maker(signature.packings, bool(signature.offsets), "current")
 
 
