@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -39,10 +40,10 @@ _START: Final = """\
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 import sys
-_, temporary, number, *words = sys.argv
+_, temporary, ahead, number, *words = sys.argv
 sys.argv[:], sys.path[:] = words[:int(number)], words[int(number):]
 from hatch_cuda_kernels.child_process import serve
-serve(temporary)
+serve(temporary, ahead)
 """
 
 #: Signals that a program causes itself.
@@ -72,12 +73,14 @@ class ChildProcess:
     """This side of one child process. Leaving its ``with`` block ends it.
 
     ``temporary`` is the folder of its temporary files, by default that of this process's. It goes with the process if
-    this one does not live to remove it. Raises OSError where no process can be started.
+    this one does not live to remove it. ``ahead`` is a function that it calls before the first call is there, to load
+    what that needs. Raises OSError where no process can be started.
     """
 
-    def __init__(self, *, temporary: str | None = None) -> None:
+    def __init__(self, *, temporary: str | None = None, ahead: Callable[[], object] | None = None) -> None:
         arguments = getattr(sys, "argv", [])  # a program that embeds Python may have none
-        command = [sys.executable, "-P", "-c", _START, temporary or "", str(len(arguments)), *arguments]
+        first = "" if ahead is None else f"{ahead.__module__}:{ahead.__name__}"
+        command = [sys.executable, "-P", "-c", _START, temporary or "", first, str(len(arguments)), *arguments]
         path = sys.path
         with contextlib.suppress(OSError):  # the working directory may have been removed, and compiles may change it
             path = [*map(os.path.abspath, sys.path)]
@@ -151,10 +154,10 @@ def is_child() -> bool:
     return _serving
 
 
-def serve(temporary: str) -> None:
+def serve(temporary: str, ahead: str) -> None:
     """Answer calls in the order they come, in the child process. What they print goes to standard error.
 
-    ``temporary`` is a folder that goes with the parent, if there is one.
+    ``temporary`` is a folder that goes with the parent, if there is one. ``ahead`` is ``MODULE:FUNCTION``, or empty.
     """
     global _serving  # noqa: PLW0603 - a fact about the process
     _serving = True
@@ -165,6 +168,10 @@ def serve(temporary: str) -> None:
     calls: SimpleQueue[Call] = SimpleQueue()
 
     def answer() -> None:
+        if ahead:
+            module, _, name = ahead.partition(":")
+            with contextlib.suppress(Exception):  # a call that needs it says what is wrong
+                getattr(import_module(module), name)()
         while True:
             function, args, kwargs = calls.get()
             try:

@@ -121,6 +121,13 @@ def compile_task(task: Task) -> Answer:
     return task.compile() if answer is None else answer
 
 
+def load_compilers() -> None:
+    """Load what a compile needs: a worker does it before its first task is there."""
+    from hatch_cuda_kernels.compiler import run_job  # noqa: F401
+
+    tools_here()
+
+
 def tools_here() -> Tools:
     """Return the version of each tool that decides about images here, by name. Loads NVRTC.
 
@@ -260,6 +267,8 @@ def default_workers() -> int:
 class WorkerExecutor(DaemonThreads):
     """At most ``max_workers`` processes, each with a thread here; started when needed, ended when nothing is left.
 
+    Between ``start_workers`` and ``release_workers``, those without a call wait for the next.
+
     A worker that dies fails the one call it ran with ChildDiedError; another takes its place. A call whose first
     argument has a ``begin`` ends with what that returns here, unless it is None. Calls whose first argument has a
     ``group`` go to a worker that did others of it, if possible; its ``announce`` gets the number of them that wait for
@@ -269,8 +278,10 @@ class WorkerExecutor(DaemonThreads):
     def __init__(self, max_workers: int) -> None:
         super().__init__(max_workers)
         self._workers: set[ChildProcess] = set()
-        self._started: list[ChildProcess] = []
-        """Those that no thread has taken yet."""
+        self._idle: list[ChildProcess] = []
+        """Those that no thread has."""
+        self._held = False
+        """Whether the idle ones wait for more calls."""
         self._starting: threading.Thread | None = None
         self._killed = False
         self._waiting: Counter[Hashable] = Counter()
@@ -288,9 +299,18 @@ class WorkerExecutor(DaemonThreads):
 
         In a thread: Ctrl-C, which is the main thread's, does not come between a process and the note of it.
         """
+        self._held = True
         with suppress(NoThreadError), self._lock:
             self._starting = start_daemon(partial(self._start_ahead, min(calls, self._max_workers)))
             self._threads.add(self._starting)
+
+    def release_workers(self) -> None:
+        """End the processes without a call, now and from now on."""
+        self._held = False
+        if self._starting is not None:
+            self._starting.join()
+        if not self._busy:
+            self._end_idle()
 
     def kill(self) -> None:
         """Cancel what waits and end every worker now: NVRTC cannot be interrupted."""
@@ -305,7 +325,7 @@ class WorkerExecutor(DaemonThreads):
     def _start_ahead(self, count: int) -> None:
         with suppress(OSError, ChildDiedError):
             for _ in range(count):
-                self._started.append(self._start())
+                self._idle.append(self._start())
         self._done()
 
     def _work(self) -> None:
@@ -328,10 +348,10 @@ class WorkerExecutor(DaemonThreads):
                 future.set_exception(error)
             else:
                 future.set_result(result)
-        self._end(worker)
-        while not self._busy and self._started:
-            with suppress(IndexError):  # another thread was faster
-                self._end(self._started.pop())
+        if worker is not None:
+            self._idle.append(worker)
+        if not (self._held or self._busy):
+            self._end_idle()
         self._done()
 
     def _added(self, call: Call) -> None:
@@ -374,8 +394,8 @@ class WorkerExecutor(DaemonThreads):
         if self._starting is not None:
             self._starting.join()
         with self._lock:
-            started = self._started.pop() if self._started else None
-        return started or self._start()
+            idle = self._idle.pop() if self._idle else None
+        return idle or self._start()
 
     def _start(self) -> ChildProcess:
         with self._lock:
@@ -384,10 +404,15 @@ class WorkerExecutor(DaemonThreads):
             folder = None
             with suppress(OSError):  # there may be no place for temporary files at all
                 folder = mkdtemp(prefix="hatch-cuda-kernels-")
-            worker = ChildProcess(temporary=folder)
+            worker = ChildProcess(temporary=folder, ahead=load_compilers)
             self._temporary[worker] = folder
             self._workers.add(worker)
             return worker
+
+    def _end_idle(self) -> None:
+        while self._idle:
+            with suppress(IndexError):  # another thread was faster
+                self._end(self._idle.pop())
 
     def _end(self, worker: ChildProcess | None) -> None:
         if worker is None:

@@ -301,11 +301,18 @@ def compile_all(jobs: Sequence[Job], executor: Executor, how: How = _PLAINLY) ->
     are compiled again, after the others and one at a time; ``warn`` gets a message about that once. On
     KeyboardInterrupt, or when the caller closes the generator, what has not begun is cancelled.
     """
+    if not isinstance(executor, WorkerExecutor):
+        yield from _compile_all(jobs, executor, how, {})
+        return
+    executor.start_workers(len(jobs) + how.followers)  # Python starts there meanwhile
+    try:
+        yield from _compile_all(jobs, executor, how, choose_preambles(jobs, executor.max_workers))
+    finally:
+        executor.release_workers()
+
+
+def _compile_all(jobs: Sequence[Job], executor: Executor, how: How, preambles: Mapping[int, Preamble]) -> Outcomes:
     lost: list[LostJob] = []
-    preambles: dict[int, Preamble] = {}
-    if isinstance(executor, WorkerExecutor):
-        executor.start_workers(len(jobs))  # Python starts there meanwhile
-        preambles = choose_preambles(jobs, executor.max_workers)
     how = replace(how, needed=how.needed or needed_tools(jobs))
     with closing(_run(_in_order(jobs, how.cost, preambles), executor, how, preambles)) as outcomes:
         for job, outcome in outcomes:

@@ -219,6 +219,16 @@ def test_calls_of_a_group_follow_each_other():
     assert order == [("x", 1), ("a", 2), ("a", 1), ("b", 2), ("b", 1)]
 
 
+def test_processes_wait_for_what_follows_a_compile(make_project, processes, tmp_path):
+    """What ptxas finishes needs no new ones, and all end with the build, also on an executor that stays open."""
+    manifest = "{schema: 1, arches: [sm_80, sm_90], modules: {a: {source: a.cu, front_end: ptx}}}"
+    root = make_project(manifest, **{"a.cu": kernel("a")})
+    with WorkerExecutor(2) as executor:
+        build_store(load_manifest(root / "kernels.yaml"), tmp_path / "store", executor=executor)
+        assert len(processes) == 2
+        wait_until(lambda: not any(map(runs, (process.pid for process in processes))))
+
+
 @pytest.mark.slow
 def test_a_worker_that_ends_takes_no_other_ones_files_along():
     """Each has a folder of its own: one may end while others work."""
