@@ -103,6 +103,7 @@ class Embed:
                 package, made_of = _built(args, Path(folder) / "store")
             with store.open_package(package) as reader:
                 table = table_of(embedded_files(reader))
+                made_of = made_of or _files_of(package, reader.folder)
         data = object_file(table, name, args.machine) if args.out.suffix == ".o" else cpp_text(table, name).encode()
         try:
             args.out.write_bytes(data)
@@ -126,6 +127,11 @@ def _built(args: Arguments, out: Path) -> tuple[str, list[str]]:
         show_warning(warning)
     files = {path for index in store.StoreReader(out).modules() for path in index.files if not path.startswith("@")}
     return str(out), [str(manifest.path), *(str(manifest.root / path) for path in sorted(files))]
+
+
+def _files_of(package: str, folder: Path) -> list[str]:
+    is_wheel = package.endswith(".whl")  # its folder is a temporary one
+    return [package] if is_wheel else sorted(str(path) for path in folder.rglob("*") if path.is_file())
 
 
 def _in_make(path: object) -> str:

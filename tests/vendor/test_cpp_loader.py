@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import zipfile
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -389,6 +390,20 @@ def test_embed_refuses_what_cannot_be_trusted(tmp_path, monkeypatch, capsys):
     assert main(["embed", str(HERE / "stores" / "names"), "--out", "main.cpp"]) == 2
     assert "main.cpp: this is not what hatch-cuda-kernels embed wrote" in capsys.readouterr().err
     assert (tmp_path / "main.cpp").read_text() == "int main() {}\n"
+
+
+def test_the_depfile_names_what_was_embedded(tmp_path, monkeypatch):
+    """Of a package, that is each file of its store; of a wheel, the wheel."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(HERE / "stores" / "names", "my store")
+    with zipfile.ZipFile("names.whl", "w") as wheel:
+        for path in sorted(Path("my store").rglob("*")):
+            wheel.write(path, Path("names", "_kernels", path.relative_to("my store")))
+    for package, files in (("./my store", Path("my store").rglob("*.*")), ("names.whl", ["names.whl"])):
+        assert main(["embed", package, "--out", "kernels.o", "--machine", "x86_64", "--depfile", "kernels.d"]) == 0
+        target, needed = Path("kernels.d").read_text().split(": ")
+        named = {name.replace("\\ ", " ") for name in re.split(r"(?<!\\) ", needed.strip())}
+        assert (target, named) == ("kernels.o", {str(file) for file in files if not Path(file).is_dir()})
 
 
 def test_the_same_store_gives_the_same_table():
