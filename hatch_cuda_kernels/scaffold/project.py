@@ -42,7 +42,7 @@ from hatch_cuda_kernels.scaffold.templates import (
     template,
     write_missing,
 )
-from hatch_cuda_kernels.store import STORE_FOLDER
+from hatch_cuda_kernels.store import STORE_FOLDER, name_clashes
 
 if TYPE_CHECKING:
     #: Returns folder and import name of a project's package, given the project and the hook's option ``package``.
@@ -90,6 +90,8 @@ def _new(root: Path, name: str | None) -> Scaffold:
         raise InputError(
             f"the package of project {project!r} would be {package!r}, which no Python can import; give another --name"
         )
+    for clash in name_clashes([package]):
+        raise InputError(f"the package of project {project!r}: {clash}; give another --name")
     folder = package if (root / package / "__init__.py").is_file() else f"src/{package}"
     release = release_requirements(DraftedManifest(root / MANIFEST_FILE).release, finishers=("nvjitlink",))
     lines = "\n".join(f'  "{one}",' for one in release if "bindings" not in one)

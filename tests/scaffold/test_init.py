@@ -264,6 +264,9 @@ REFUSED = {
         {"pyproject.toml": HATCH, "p/__init__.py": ""}, ("--name", "q"), "--name is for a new project, and this one is"
     ),
     "a name nobody can import": ({}, ("--name", "7zip"), "the package of project '7zip' would be "),
+    "a name that Windows reserves": (
+        {}, ("--name", "Com1"), "the package of project 'Com1': 'com1' cannot be a file on Windows",
+    ),
     "a name that is none": ({}, ("--name", "my lib"), "'my lib' is not a project name"),
 }  # fmt: skip
 
