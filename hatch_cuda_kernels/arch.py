@@ -45,6 +45,8 @@ _RELEASES: Final[tuple[tuple[tuple[int, int], frozenset[int]], ...]] = (
     ((13, 4), _CUDA_13 | {107}),
 )
 _FIRST_FAMILY_RELEASE: Final = (12, 9)
+#: Older ones refuse the flags that make images the same in every process.
+OLDEST_RELEASE: Final = (12, 9)
 _FIRST_SUFFIXED: Final = {"a": 90, "f": 100}
 
 

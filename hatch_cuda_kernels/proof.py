@@ -7,7 +7,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hatch_cuda_kernels import store
-from hatch_cuda_kernels.arch import ComputeCapability, SmArch, release_of, version_text
+from hatch_cuda_kernels.arch import ComputeCapability, SmArch, cuda_release_for_arch, release_of, version_text
 from hatch_cuda_kernels.errors import InputError, KernelNotFoundError, Problem, StoreError
 from hatch_cuda_kernels.image import Symbol
 from hatch_cuda_kernels.names import listed_module, normalize_name, values_text
@@ -181,7 +181,8 @@ def _mend(request: Request, gpu: Gpu) -> tuple[str, Wanted | None]:
     fixes = [] if request.listed and gap is not None else [request.line_to_add]
     fixes += [] if gap is None else [gap.fix.replace("'supports:'", "--gpus")]
     # A CUBIN of a newer CUDA major than the driver's is promised nowhere, whatever its architecture.
-    helps = release_of(index.toolchain.get("nvrtc", "13.0"))[0] <= gpu.driver[0]
+    major = release_of(index.toolchain.get("nvrtc", "13.0"))[0]
+    helps = major <= gpu.driver[0] and cuda_release_for_arch(request.arch, major=major) is not None
     arch = request.arch if gap is not None and helps else None
     family = (index.family, tuple(index.axes.items())) if unlisted is not None else ("", ())
     lists = arch is not None or not request.listed

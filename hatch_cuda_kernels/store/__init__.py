@@ -28,7 +28,7 @@ __getattr__ = lazy(
         "families": "ModuleFamily",
         "index": (
             "DETAILS_FILE ImageRecord INDEX_FILE INDEX_SCHEMA KernelLine KERNELS_FILE module_names ModuleIndex "
-            "PROMISES_FILE SOURCE_FOLDER STANDARD_FILE STORE_FOLDER Stored UnitRecord"
+            "PROMISES_FILE SOURCE_FOLDER STANDARD_FILE STORE_FOLDER Stored UnitRecord what_to_build"
         ),
         "installed": "find_metadata",
         "launch_rules": "canonical ExpressionError find_rule LaunchRule placeholders_of python_text split_sizes",

@@ -12,11 +12,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from hatch_cuda_kernels.arch import SmArch, parse_version, version_text
+from hatch_cuda_kernels.arch import (
+    OLDEST_RELEASE,
+    SmArch,
+    cuda_release_for_arch,
+    known_archs,
+    parse_version,
+    version_text,
+)
 from hatch_cuda_kernels.integrity import check_shape, each, file_name, inner_path, sha256
 from hatch_cuda_kernels.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from hatch_cuda_kernels.image import Kind
@@ -347,8 +355,14 @@ class ImageRecord(NamedTuple):
 
     @property
     def cuda_major(self) -> int:
-        """The CUDA major that wrote the image: PTX ISA 8 is CUDA 12's, 9 is CUDA 13's."""
-        return self.ptx_isa[0] + 4
+        """The CUDA major that wrote the image."""
+        return self.release[0]
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """The toolkit release that wrote the image: PTX ISA 8.8 is CUDA 12.9's, 9.m is CUDA 13.m's."""
+        major, minor = self.ptx_isa
+        return major + 4, minor + (major == 8)
 
     def most(self, *names: str) -> int | None:
         """Return the largest sum of the named resources over the kernels, None when they are not recorded."""
@@ -379,3 +393,22 @@ class ImageRecord(NamedTuple):
             renames=data.get("renames", False),
             stored=Stored(*(data["stored"][name] for name in Stored._fields)) if "stored" in data else None,
         )
+
+
+def what_to_build(images: Collection[ImageRecord], arch: SmArch, *, start: str, end: str) -> str:
+    """Return advice that names, between two words, what gives a module with these images code for an architecture.
+
+    That is PTX, which the driver compiles, where no known release makes machine code; empty where nothing helps.
+    """
+    built = max((image.release for image in images), default=OLDEST_RELEASE)
+    for major in (built[0], 13, 12):
+        first = cuda_release_for_arch(arch, major=major)
+        if first is not None:
+            needed = max(first, OLDEST_RELEASE)
+            is_enough = needed[0] == built[0] and needed <= built
+            return f"{start} {arch} {end}" + ("" if is_enough else f', with cuda: "{version_text(needed)}"')
+    lower = [one.as_virtual for one in known_archs(built) if one.capability < arch.capability]
+    has_ptx = any(image.kind == "ptx" and image.arch.refusal(arch.capability) is None for image in images)
+    if not lower or has_ptx:
+        return ""
+    return f"{start} {lower[-1]} {end}, which the driver compiles: no known CUDA release compiles {arch}"

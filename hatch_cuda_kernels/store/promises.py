@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from hatch_cuda_kernels.arch import (
+    OLDEST_RELEASE,
     ComputeCapability,
     SmArch,
     cuda_release_for_arch,
@@ -23,7 +24,14 @@ from hatch_cuda_kernels.arch import (
 from hatch_cuda_kernels.errors import BuildError, Problem
 from hatch_cuda_kernels.names import listed_module
 from hatch_cuda_kernels.records import NamedTuple
-from hatch_cuda_kernels.store.index import INDEX_FILE, PROMISES_FILE, STORE_FOLDER, ImageRecord, ModuleIndex
+from hatch_cuda_kernels.store.index import (
+    INDEX_FILE,
+    PROMISES_FILE,
+    STORE_FOLDER,
+    ImageRecord,
+    ModuleIndex,
+    what_to_build,
+)
 from hatch_cuda_kernels.terminal import list_text
 
 if TYPE_CHECKING:
@@ -34,8 +42,6 @@ if TYPE_CHECKING:
 
 _PROMISES_SCHEMA: Final = 1
 _MOST_NAMES: Final = 5
-#: The oldest toolkit release whose NVRTC takes every option of a build.
-_OLDEST_RELEASE: Final = (12, 9)
 _LISTED: Final = 8
 #: Bytes of a file's two headers in a zip archive, without its name.
 _ZIP_HEADERS: Final = 76
@@ -195,7 +201,7 @@ def driver_refusal(image: ImageRecord, driver: tuple[int, int] | None) -> str:
 
 def _older_release(refused: Sequence[ImageRecord], driver: tuple[int, int] | None) -> str:
     """Return the advice to compile with the driver's own release, if that is supported and compiles the PTX."""
-    if driver is None or driver < _OLDEST_RELEASE:
+    if driver is None or driver < OLDEST_RELEASE:
         return ""
     first = [cuda_release_for_arch(image.arch, major=driver[0]) for image in refused]
     known = any(release is not None and release <= driver for release in first)
@@ -204,9 +210,9 @@ def _older_release(refused: Sequence[ImageRecord], driver: tuple[int, int] | Non
 
 def _older_major(device: ComputeCapability, driver: tuple[int, int], besides: str) -> str:
     """Say how to compile with the major of an older driver: an architecture alone does not help."""
-    release = max(driver, _OLDEST_RELEASE)
+    release = max(driver, OLDEST_RELEASE)
     first = cuda_release_for_arch(SmArch.of_device(device), major=driver[0])
-    if driver[0] != _OLDEST_RELEASE[0] or first is None or first > release:
+    if driver[0] != OLDEST_RELEASE[0] or first is None or first > release:
         return f"promise a newer driver, or take {device} out of 'supports:'"
     return f'{besides}state cuda: "{version_text(release)}" in the manifest'
 
@@ -215,14 +221,12 @@ def _advice(device: ComputeCapability, images: Sequence[ImageRecord]) -> str:
     """Say which architecture to add, with a suffix if all of the module's architectures have one."""
     suffix = min((image.arch.suffix for image in images), default="")
     archs = (SmArch.of_device(device, suffix), SmArch.of_device(device))
-    compilers = ((arch, major) for arch in archs for major in (13, 12) if cuda_release_for_arch(arch, major=major))
-    arch, major = next(compilers, (None, 0))
-    if arch is None:
-        return f"take it out of 'supports:': no known CUDA release compiles {archs[-1]}"
+    compiled = (arch for arch in archs if any(cuda_release_for_arch(arch, major=major) for major in (13, 12)))
+    arch = next(compiled, archs[-1])
     if any(image.arch == arch for image in images):
         return f"compile it for {arch} too, or take {device} out of 'supports:'"
-    release = "" if major == 13 else ', with cuda: "12.9"'
-    return f"add {arch} to the module's 'arches:'{release}"
+    advice = what_to_build(images, arch, start="add", end="to the module's 'arches:'")
+    return advice or f"take it out of 'supports:': no known CUDA release compiles {arch}"
 
 
 def find_spills(limit: int, kernels: Sequence[Symbol], images: Sequence[ImageRecord]) -> Iterator[Problem]:

@@ -1719,7 +1719,7 @@ class StoreData {
       found.push_back("install a newer driver, or build the store with an older toolkit (cuda: in its kernels.yaml)");
     if (says("this is an editable install")) found.push_back("build the store with `hatch-cuda-kernels build` or `embed`");
     else if (!request.is_listed) found.push_back(cat("list ", request.line.name, " under instances in kernels.yaml, and build the store again"));
-    else if (!is_built(request)) found.push_back(cat("build the store with ", arch_text(request.device), " among its arches"));
+    else if (!is_built(request)) found.push_back(cat("build the store with ", arch_text(request.device), " among its arches, or with PTX if its CUDA release does not know that"));
     return found;
   }
 

@@ -42,8 +42,8 @@ def fixes_without_compiler(request: Request, considered: Sequence[Candidate]) ->
         fixes.append("install the package without -e: only hatch_cuda_kernels.open_store(...) reads changed sources")
     elif not request.listed:
         fixes.append(f"{request.line_to_add} and build it again")
-    elif not request.is_built:
-        fixes.append(f"build the package with {request.arch} among its arches")
+    elif request.how_to_build:
+        fixes.append(request.how_to_build)
     return (*fixes, *fixes_of_damage(considered), _NEEDS_PACKAGE)
 
 

@@ -233,6 +233,15 @@ BROKEN = {
         "7.0", [image("sm_80")], None,
         f"{NONE} 7.0; add sm_70 to the module's 'arches:', with cuda: \"12.9\"",
     ),
+    "device that a newer release compiles for": (
+        "10.7", [image("sm_80")], None,
+        f"{NONE} 10.7; add sm_107 to the module's 'arches:', with cuda: \"13.4\"",
+    ),
+    "device that no release compiles for": (
+        "13.0", [image("sm_80")], None,
+        (f"{NONE} 13.0; add compute_121 to the module's 'arches:', which the driver compiles: "
+        "no known CUDA release compiles sm_130"),
+    ),
     "device that does not exist": (
         "3.9", [image("sm_80")], None,
         f"{NONE} 3.9; take it out of 'supports:': no known CUDA release compiles sm_39",

@@ -208,6 +208,28 @@ def test_damage_is_no_reason_to_build_another_image(tmp_path):
     assert "among its arches" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("arch", "said"),
+    [
+        ("sm_75", "with sm_75 among its arches"),
+        ("sm_107", 'with sm_107 among its arches, with cuda: "13.4"'),
+        ("sm_70", 'with sm_70 among its arches, with cuda: "12.9"'),
+        (
+            "sm_130",
+            "with compute_121 among its arches, which the driver compiles: no known CUDA release compiles sm_130",
+        ),
+        ("sm_30", None),
+    ],
+)
+def test_advice_names_what_a_release_compiles(arch, said, monkeypatch):
+    """The package and its loader name an architecture with the release that it takes, or else PTX."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_JIT", "0")
+    loader = new_loader(FakeDriver())
+    for open_any in (loader.open_store, open_store):
+        fixes = open_any(HERE / "stores" / "names").explain("both", module="one", arch=arch).fixes
+        assert [one for one in fixes if "arches" in one] == ([f"build the package {said}"] if said else [])
+
+
 def test_axes_may_be_called_as_parameters_are():
     """A macro or a placeholder may have any name: here the store has no such axis, and says so."""
     loader = new_loader(FakeDriver())

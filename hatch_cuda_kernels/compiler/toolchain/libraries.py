@@ -23,7 +23,7 @@ from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hatch_cuda_kernels.arch import release_of, version_text
+from hatch_cuda_kernels.arch import OLDEST_RELEASE, release_of, version_text
 from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state, is_older
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     bindings,
@@ -214,8 +214,6 @@ def digest_of_all(files: Iterable[tuple[str, str]]) -> str:
 
 
 _PROBE: Final = b"// asks NVRTC which build it is: the PTX it writes says so in its head"
-#: Older ones refuse the flags that make images the same in every process.
-_OLDEST: Final = (12, 9)
 #: Offset, entry size and number of the section headers, in a 64-bit little-endian ELF file.
 _ELF_HEADER: Final = struct.Struct("<40xQ10xHH2x")
 _VERSION: Final = re.compile(rb"release \d+\.\d+, V([0-9.]+)")
@@ -369,9 +367,9 @@ def install_compiler() -> str:
 def check_age(version: str) -> None:
     """Raise ToolchainError for an NVRTC that is too old to compile with, which other packages may have installed."""
     major, minor = (int(number) for number in version.split(".")[:2])
-    if (major, minor) < _OLDEST:
-        message = f"NVRTC {version} is too old; {_OLDEST[0]}.{_OLDEST[1]} or newer is needed"
-        raise ToolchainError(message, pip_install(pinned("nvrtc", _OLDEST)))
+    if (major, minor) < OLDEST_RELEASE:
+        message = f"NVRTC {version} is too old; {version_text(OLDEST_RELEASE)} or newer is needed"
+        raise ToolchainError(message, pip_install(pinned("nvrtc", OLDEST_RELEASE)))
 
 
 @cache

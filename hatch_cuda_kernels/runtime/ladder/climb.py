@@ -263,6 +263,6 @@ def suggest_fixes(request: Request, considered: Sequence[Candidate]) -> tuple[st
         from hatch_cuda_kernels.compiler.toolchain import editable_install  # only for the error
 
         fixes.append(f"install the package again: {editable_install(request.source.root)}")
-    elif request.listed and not request.is_built:
-        fixes.append(f"build the package with {request.arch} among its arches")
+    elif request.listed and request.how_to_build:
+        fixes.append(request.how_to_build)
     return (*fixes, *fixes_of_damage(considered))

@@ -12,7 +12,7 @@ from hatch_cuda_kernels.errors import InputError, KernelNotFoundError
 from hatch_cuda_kernels.image import Candidate, Image, Symbol
 from hatch_cuda_kernels.names import base_name, listed_module, normalize_name
 from hatch_cuda_kernels.records import NamedTuple
-from hatch_cuda_kernels.store import KernelLine, ModuleSource
+from hatch_cuda_kernels.store import KernelLine, ModuleSource, what_to_build
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.arch import ComputeCapability
@@ -94,12 +94,16 @@ class Request(NamedTuple):
         if self.source.stale:
             return "build the package again: its sources were edited since"
         where = f"modules.{module}.arches, or to arches for all modules, in the package's kernels.yaml"
-        return f"add {self.arch} to {where}"
+        advice = what_to_build(self.module.images, self.arch, start="add", end=f"to {where}")
+        return advice or f"take another device: no known CUDA release compiles {self.arch}"
 
     @property
-    def is_built(self) -> bool:
-        """Whether the package has machine code for exactly this device, which may be damaged, or refused."""
-        return any(one.kind == "cubin" and one.arch.capability == self.capability for one in self.module.images)
+    def how_to_build(self) -> str:
+        """What would give the package code for exactly this device; empty if it has some, maybe damaged, or cannot."""
+        images = self.module.images
+        if any(one.kind == "cubin" and one.arch.capability == self.capability for one in images):
+            return ""
+        return what_to_build(images, self.arch, start="build the package with", end="among its arches")
 
     @property
     def compile_refusal(self) -> str | None:
