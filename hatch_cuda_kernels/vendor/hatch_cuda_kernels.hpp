@@ -34,6 +34,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <stdexcept>
 #include <string>
@@ -1489,15 +1490,24 @@ class StoreData {
         throw NotFoundError(cat(name, ": the value of ", axis, " has other spaces than the listed one, and they count, because it is "
                                 "in a string"), name);
     if (!found.empty()) return found[0].module;
-    std::vector<std::string> known;
-    for (const Line& line : lines_from("{")) known.push_back(line.key.substr(1));
-    for (const Line& holder : holders)
-      if (is_excluded(holder.module, axes)) throw NotFoundError(name + ": the manifest excludes these values", name, known);
-    if (holders.size() == 1)
+    const std::string what = cat(files_->label, " has no module '", name, "'"), given = cat(what, " with ", in_words(axes));
+    std::vector<std::string> entries;
+    for (const Line& holder : holders) {
+      const Family entry = family_of(holder.module);
+      entries.push_back("'" + entry.entry + "'");
+      for (const Values& excluded : entry.exclude)
+        if (std::all_of(excluded.begin(), excluded.end(), [&](const auto& one) {
+              const auto value = axes.find(one.first);
+              return value != axes.end() && one.second.size() < 4096 && key_of(one.second) == key_of(value->second);
+            }))
+          throw NotFoundError(cat(given, ": the manifest excludes ", in_words(excluded)), name);
+    }
+    if (entries.size() > 1)
+      throw NotFoundError(cat(given, ", and both ", join(entries, " and "), " could have it; list it in the manifest"), name, {}, true);
+    if (!entries.empty())
       throw NoImageError(cat("no kernel of ", name, " is prebuilt with these values of its axes; add them to its matrix, and build "
                              "the store again"), name, "", {}, {"add the values to the matrix in kernels.yaml"});
-    throw NotFoundError(cat("no module ", name, " with these axes in ", files_->label, "; there are: ", join(known, ", ")), name,
-                        known, holders.size() > 1);
+    throw_unknown(name, axes, what);
   }
 
   std::vector<std::string> names(std::string_view what) {
@@ -1597,7 +1607,7 @@ class StoreData {
                           name, modules, true);
     const std::vector<std::string> known = modules.empty() ? names(what) : modules;
     const std::string where = modules.empty() ? cat("; its ", what, "s: ") : "; pass a module that has it: ";
-    throw NotFoundError(cat("no ", what, " ", name, " in ", files_->label, where, join(known, ", ")), name, known);
+    throw NotFoundError(cat("no ", what, " '", name, "' in ", files_->label, where, join(known, ", ")), name, known);
   }
 
   /// The line of a kernel, and whether its module lists it: an instance that is not belongs to one that lists others.
@@ -1614,21 +1624,67 @@ class StoreData {
     return {one(found, name, module, "kernel"), true};
   }
 
-  bool is_excluded(const std::string& module, const std::map<std::string, std::string>& axes) {
-    return read<bool>(module + "/details.json", [&](const Content& content) {
-      const Json family = Json::parse(content.bytes).at("family");
-      const auto exclude = family.get("exclude");
-      bool found = false;
-      if (exclude) exclude->each([&](const std::string&, const Json& item) {
-        bool is_this = true;
-        item.each([&](const std::string& axis, const Json& value) {
-          const auto given = axes.find(axis);
-          is_this = is_this && given != axes.end() && value.raw().size() < 4096 && key_of(value.text()) == key_of(given->second);
-        });
-        found = found || is_this;
+  using Values = std::map<std::string, std::string>;
+
+  /// What the manifest says of an entry with axes in its name.
+  struct Family {
+    std::string entry;
+    std::map<std::string, std::vector<std::string>> axes;  ///< with the values that it lists
+    std::vector<Values> exclude;
+  };
+
+  Family family_of(const std::string& module) {
+    return read<Family>(module + "/details.json", [](const Content& content) {
+      const Json data = Json::parse(content.bytes).at("family");
+      Family family{data.at("entry").text(), {}, {}};
+      data.at("axes").each([&](const std::string& axis, const Json& values) {
+        values.each([&](const std::string&, const Json& value) { family.axes[axis].push_back(value.text()); });
       });
-      return found;
+      if (const auto exclude = data.get("exclude"))
+        exclude->each([&](const std::string&, const Json& item) {
+          Values& excluded = family.exclude.emplace_back();
+          item.each([&](const std::string& axis, const Json& value) { excluded[axis] = value.text(); });
+        });
+      return family;
     });
+  }
+
+  static std::string in_words(const Values& axes) {
+    std::vector<std::string> parts;
+    for (const auto& [axis, value] : axes) parts.push_back(axis + "=" + value);
+    return parts.empty() ? "no axis" : join(parts, ", ", parts.size());
+  }
+
+  /// Says what there is in place of a family, or of values of its axes, that no module has.
+  [[noreturn]] void throw_unknown(const std::string& name, const Values& given, const std::string& what) {
+    std::vector<std::string> known;
+    std::map<std::string, std::vector<std::string>> listed;
+    std::set<std::string> modules;
+    for (const Line& line : lines_from(given.empty() ? "" : "{")) {
+      modules.insert(line.module);
+      if (line.key[0] != '{' || line.key.find('=') != line.key.npos) continue;
+      known.push_back(line.name);
+      if (line.name != name) continue;
+      for (const auto& [axis, values] : family_of(line.module).axes) {
+        std::vector<std::string>& all = listed[axis];
+        for (const std::string& value : values)
+          if (std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
+      }
+    }
+    if (listed.empty()) {
+      known.erase(std::unique(known.begin(), known.end()), known.end());
+      if (given.empty()) known.insert(known.end(), modules.begin(), modules.end());
+      const std::string there = known.empty() ? "no module of it has axes in its name" : "there are " + join(known, ", ");
+      throw NotFoundError(cat(what, "; ", there), name, known);
+    }
+    std::vector<std::string> parts, missing;
+    for (const auto& [axis, value] : given)
+      if (parts.empty() && listed.find(axis) == listed.end()) parts.push_back(axis + " is no axis of it");
+    for (const auto& [axis, values] : listed)
+      if (!given.empty() && given.find(axis) == given.end()) missing.push_back(axis);
+    if (!missing.empty()) parts.push_back(cat("the value of ", join(missing, " and "), " is missing"));
+    for (const auto& [axis, values] : listed) parts.push_back(cat(axis, " is ", join(values, " or ")));
+    throw NotFoundError(cat(what, " with ", in_words(given), "; ", join(parts, "; ", parts.size())), name, known);
   }
 
   /// An axis whose value differs in spaces from the listed one, and is in a string of a macro or a name; else empty.

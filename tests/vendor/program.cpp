@@ -101,6 +101,7 @@ static std::string answer(const Json& ask) {
       if (one.origin == "prebuilt") found += (found.empty() ? "" : ", ") + quoted(one.arch + " " + one.kind) + ": " + quoted(one.reason);
     return "{\"refused\": {" + found + "}}";
   } catch (const hck::NotFoundError& error) {
+    if (ask.get("message")) return quoted(error.what());
     return error.is_ambiguous ? "{\"error\": \"ambiguous\"}" : "{\"error\": \"unknown\"}";
   } catch (const hck::StoreError& error) {
     return "{\"error\": \"damaged\", \"path\": " + quoted(error.path) + "}";

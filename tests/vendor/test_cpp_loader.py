@@ -66,6 +66,30 @@ def test_a_folder_is_read_as_specified(program):
         assert in_words(answer) == case["answer"], case_id(case)
 
 
+UNKNOWN = [
+    ("scale", {"N": "2", "T": "unsigned int"}, "the manifest excludes N=2, T=unsigned int"),
+    ("scale", {}, "with no axis; N is 1 or 2; T is float"),
+    ("scale", {"N": "1", "X": "2"}, "X is no axis of it; the value of T is missing; N is 1 or 2; T is float"),
+    ("one", {"N": "3"}, "both 'one-{N}' and 'one_{N}' could have it; list it in the manifest"),
+    ("other", {"N": "1"}, "no module 'other'; there are one, scale"),
+    ("other", {}, "no module 'other'; there are one, scale, one-2, one_1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("family", "axes", "said"), UNKNOWN, ids=[f"{family}-{len(axes)}" for family, axes, _ in UNKNOWN]
+)
+def test_modules_that_are_not_found(program, family, axes, said):
+    """The message is that of the package, where axes come in the order of the entry's name."""
+    store = HERE / "stores" / "axes"
+    ask = {"store": str(store), "device": "9.0", "driver": "13.0", "name": "one", "module": family, "axes": axes}
+    (answer,) = answers_to(program, [ask | {"message": True}])
+    with pytest.raises(HatchCudaKernelsError) as caught:
+        open_store(store).module(family, **axes)
+    assert said in answer
+    assert sorted(re.findall(r"[^ ;:,]+", answer)) == sorted(re.findall(r"[^ ;:,]+", str(caught.value)))
+
+
 def files_of(folder):
     """Return the files of a store as they are."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -199,7 +223,7 @@ def test_every_refusal_has_its_reason(outcome):
     assert "-> accepted prebuilt compute_80 ptx" in outcome["explained"]
     assert "to fix: build the store with sm_75 among its arches" in outcome["no image"]
     assert "its kernel has other parameters than kernels.tsv" in outcome["other parameters"]
-    assert "no kernel saxpi in" in outcome["absent"]
+    assert "no kernel 'saxpi' in" in outcome["absent"]
     assert "its kernels: odd, saxpy" in outcome["absent"]
     assert outcome["absent variable"].endswith("; its variables: d_bias")
     assert outcome["in three modules"].endswith("pass one of a, b, c")
