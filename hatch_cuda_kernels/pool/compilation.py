@@ -13,7 +13,7 @@ from hatch_cuda_kernels.compiler import CompileJob, FinishInput, FinishJob, entr
 from hatch_cuda_kernels.errors import BuildError, CompileError, Problem, error_details
 from hatch_cuda_kernels.names import spelled_without_archs, without_archs
 from hatch_cuda_kernels.plan import job_images
-from hatch_cuda_kernels.pool.executors import WorkerMismatchError, choose_executor, needed_tools
+from hatch_cuda_kernels.pool.executors import WorkerMismatchError, choose_executor
 from hatch_cuda_kernels.pool.missing import Compilation, FailedJob, image_keys, input_image
 from hatch_cuda_kernels.pool.progress import Progress
 from hatch_cuda_kernels.pool.schedule import How, Turns, compile_on, estimate_seconds
@@ -104,7 +104,9 @@ def _run(
     cached = {id(front): fresh.get(input_image(front)) for job in finishing for front in job.fronts}
     inputs = {key: None if entry is None else FinishInput.of(entry.image, entry) for key, entry in cached.items()}
     inputs |= {id(job): None for job in compiles}  # cached or not: another of its images is missing
-    ready = [job for job in finishing if all(inputs[id(front)] for front in job.fronts)]
+    ready, following = list[FinishJob](), list[FinishJob]()
+    for job in finishing:
+        (ready if all(inputs[id(front)] for front in job.fronts) else following).append(job)
 
     def started(job: FinishJob) -> FinishJob:
         return job.starting_from([found for front in job.fronts if (found := inputs[id(front)]) is not None])
@@ -115,8 +117,7 @@ def _run(
             inputs[id(front)] = FinishInput.of(compiled.images[job.input_kind], compiled)
         return (started(job) for job in mine if all(inputs[id(one)] for one in job.fronts))
 
-    followers, needed = len(finishing) - len(ready), needed_tools(jobs)
-    how = How(cost=cost, follow=follow, followers=followers, needed=needed, turns=turns, warn=warn)
+    how = How(cost=cost, follow=follow, following=following, turns=turns, warn=warn)
     return compile_on(executor, [*compiles, *map(started, ready)], how, workers=workers)
 
 

@@ -225,7 +225,7 @@ def uses_dask(name: str) -> bool:
 @contextmanager
 def open_executor(
     executor: Executor | str,
-    needed: Tools,
+    needed: Callable[[], Tools],
     *,
     local: Callable[[], DaemonThreads],
     warn: Callable[[str], None],
@@ -237,7 +237,7 @@ def open_executor(
     if isinstance(executor, Executor):
         yield executor
     elif uses_dask(executor):
-        with dask_executor(executor.removeprefix(_DASK), needed, warn) as opened:
+        with dask_executor(executor.removeprefix(_DASK), needed(), warn) as opened:
             yield opened
     else:
         opened = local()

@@ -260,10 +260,8 @@ class How:
     cost: Callable[[Job], float] = estimate_seconds
     follow: Callable[[Job, Compiled], Iterable[Job]] = lambda *_: ()
     """Gives the jobs that can begin once one has given its result, and been handed out."""
-    followers: int = 0
-    """How many these are in all."""
-    needed: Tools | None = None
-    """The tools that all jobs need, by default those of the first ones."""
+    following: Sequence[Job] = ()
+    """All of these."""
     turns: Turns | None = None
     """Puts off jobs that others compile until these have; who receives an outcome ends its turn."""
     warn: Callable[[str], None] = lambda _: None
@@ -282,11 +280,12 @@ def compile_on(
     Raises, in place of yielding it, what would end every job alike: ToolchainError, or BrokenExecutor, CancelledError
     or BuildError of an executor that stopped working.
     """
-    costs = [0.0 if isinstance(job, FinishJob) else how.cost(job) for job in jobs] + [0.0] * how.followers
-    needed = how.needed or needed_tools(jobs)
+    every = [*jobs, *how.following]
+    costs = [0.0 if isinstance(job, FinishJob) else how.cost(job) for job in every]
+    local, needed = partial(local_executor, costs, workers), partial(needed_tools, every)
     with (
-        open_executor(executor, needed, local=partial(local_executor, costs, workers), warn=how.warn) as opened,
-        closing(compile_all(jobs, opened, replace(how, needed=needed))) as outcomes,
+        open_executor(executor, needed, local=local, warn=how.warn) as opened,
+        closing(compile_all(jobs, opened, how)) as outcomes,
     ):
         for job, outcome in outcomes:
             if isinstance(outcome, ToolchainError | BrokenExecutor | CancelledError):
@@ -304,7 +303,7 @@ def compile_all(jobs: Sequence[Job], executor: Executor, how: How = _PLAINLY) ->
     if not isinstance(executor, WorkerExecutor):
         yield from _compile_all(jobs, executor, how, {})
         return
-    executor.start_workers(len(jobs) + how.followers)  # Python starts there meanwhile
+    executor.start_workers(len(jobs) + len(how.following))  # they load the compilers meanwhile
     try:
         yield from _compile_all(jobs, executor, how, choose_preambles(jobs, executor.max_workers))
     finally:
@@ -313,8 +312,8 @@ def compile_all(jobs: Sequence[Job], executor: Executor, how: How = _PLAINLY) ->
 
 def _compile_all(jobs: Sequence[Job], executor: Executor, how: How, preambles: Mapping[int, Preamble]) -> Outcomes:
     lost: list[LostJob] = []
-    how = replace(how, needed=how.needed or needed_tools(jobs))
-    with closing(_run(_in_order(jobs, how.cost, preambles), executor, how, preambles)) as outcomes:
+    needed = needed_tools([*jobs, *how.following])
+    with closing(_run(_in_order(jobs, how.cost, preambles), executor, how, needed, preambles)) as outcomes:
         for job, outcome in outcomes:
             if isinstance(outcome, ChildDiedError):
                 if how.turns is not None:
@@ -328,8 +327,8 @@ def _compile_all(jobs: Sequence[Job], executor: Executor, how: How, preambles: M
         how.warn(f"a worker process died ({why}); compiling again, one at a time: {names}")
     for found in lost:  # one at a time, in a separate process: it may have been the memory
         again = found.again
-        alone = how if again is found.job else How(needed=how.needed)
-        with closing(_run([again], executor, alone, {})) as outcomes:
+        alone = how if again is found.job else _PLAINLY
+        with closing(_run([again], executor, alone, needed, {})) as outcomes:
             for done, outcome in outcomes:
                 known = found if done is again else LostJob(done, ChildDiedError())
                 yield known.job, known.outcome(outcome)
@@ -343,7 +342,9 @@ def _in_order(jobs: Sequence[Job], cost: Callable[[Job], float], preambles: Mapp
     return [job for group in alike.values() for job in group]
 
 
-def _run(jobs: Sequence[Job], executor: Executor, how: How, preambles: Mapping[int, Preamble]) -> Outcomes:
+def _run(
+    jobs: Sequence[Job], executor: Executor, how: How, needed: Tools, preambles: Mapping[int, Preamble]
+) -> Outcomes:
     waiting: dict[Future[Answer], Job] = {}
     elsewhere: dict[int, Job] = {}
     done: SimpleQueue[Future[Answer]] = SimpleQueue()
@@ -352,7 +353,7 @@ def _run(jobs: Sequence[Job], executor: Executor, how: How, preambles: Mapping[i
         begin = None if how.turns is None else partial(how.turns.begin, job)
         future: Future[Answer]
         try:
-            future = executor.submit(compile_task, Task(how.needed or {}, job, preambles.get(id(job)), begin))
+            future = executor.submit(compile_task, Task(needed, job, preambles.get(id(job)), begin))
         except RuntimeError as error:  # an executor that broke, or was shut down, meanwhile
             future = Future()
             future.set_exception(BrokenExecutor(str(error)))

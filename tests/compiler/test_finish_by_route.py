@@ -115,7 +115,7 @@ def made(recipes, slow):
     kept = []
     with (
         WorkerExecutor(default_workers()) as workers,
-        closing(compile_on(workers, jobs, How(followers=len(finishing), follow=follow))) as outcomes,
+        closing(compile_on(workers, jobs, How(following=finishing, follow=follow))) as outcomes,
     ):
         for job, outcome in outcomes:
             assert not isinstance(outcome, Exception), outcome
