@@ -272,7 +272,6 @@ def _write(files: Mapping[str, bytes], out: Path) -> None:
     with workspace(out.parent, f".{out.name}.") as folder:
         staged = folder / "new"
         staged.mkdir()
-        staged.chmod(0o755)
         for place in sorted({os.path.dirname(name) for name in files}):  # noqa: PTH120 - Path takes several times as long
             (staged / place).mkdir(parents=True, exist_ok=True)
         for name, data in files.items():

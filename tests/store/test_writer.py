@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,19 @@ def test_empty_folders_and_stores_are_replaced(make_project, tmp_path):
     for _ in range(2):
         build(root, tmp_path / "out")
         assert "a/a.sm_90.cubin" in files(tmp_path / "out")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+@pytest.mark.parametrize("mask", [0o077, 0o022])
+def test_a_store_is_readable_by_whom_the_umask_says(mask, make_project, tmp_path):
+    """As what any compiler writes: nobody else may enter what a umask of 077 hides, and no mode is made wider."""
+    before = os.umask(mask)
+    try:
+        build(make_project(ONE), tmp_path / "out")
+    finally:
+        os.umask(before)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "out", *(tmp_path / "out").rglob("*"))}
+    assert modes == {path: (0o777 if path.is_dir() else 0o666) & ~mask for path in modes}
 
 
 def edit(path):
