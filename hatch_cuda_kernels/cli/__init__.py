@@ -17,7 +17,8 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
@@ -60,9 +61,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: done. 1: the answer is no, or something failed. 2: the input cannot be used. 130: interrupted.
     """
-    if argv is None:  # this process ends before the little that is in circles matters, and to look for it takes long
-        gc.disable()
-        _open_streams()
+    try:
+        with _whole_process() if argv is None else nullcontext():
+            return _run(argv)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader is gone; Python would report it again at exit
+        return 1
+
+
+def _run(argv: Sequence[str] | None) -> int:
     args = make_parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
     if argv is None:  # else the Python program that calls this shows them
         warnings.showwarning = partial(_warn, args)
@@ -78,24 +85,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         show_error(f"{error.name} is missing")
         show_hint(pip_install(own(name)))
         return 1
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader is gone; Python would report it again at exit
-        return 1
     except KeyboardInterrupt:
         return 130
-    finally:
-        if argv is None:  # the process ends now: Python would look through all objects for cycles to free
-            gc.freeze()
 
 
-def _open_streams() -> None:
-    """Have any text printed: to nowhere where a stream is closed, in escapes where its encoding lacks a character."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
-        elif isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+@contextmanager
+def _whole_process() -> Iterator[None]:
+    """Treat the process as one that does nothing else; after that, it is as it was.
+
+    Any text is printed: to nowhere where a stream is closed, in escapes where its encoding lacks a character.
+    """
+    with ExitStack() as stack:
+        stack.callback(setattr, warnings, "showwarning", warnings.showwarning)
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is None:
+                stack.callback(setattr, sys, name, None)
+                setattr(sys, name, stack.enter_context(Path(os.devnull).open("w", encoding="utf-8")))
+            elif isinstance(stream, TextIOWrapper):
+                stack.callback(stream.reconfigure, errors=stream.errors)
+                stream.reconfigure(errors="backslashreplace")
+        if (
+            gc.isenabled()
+        ):  # the process ends before the little that is in circles matters, and to look for it takes long
+            stack.callback(gc.enable)
+            stack.callback(gc.freeze)
+            gc.disable()
+        yield
 
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:

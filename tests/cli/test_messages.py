@@ -72,6 +72,25 @@ def test_any_text_is_printed_anywhere(tmp_path, closed):
     assert (str(tmp_path / "\\xe9") in ran.stdout) == (" >&-" not in closed)
 
 
+def test_a_program_that_calls_the_command_stays_as_it_was(tmp_path):
+    """Streams, their treatment of characters, the display of warnings and the garbage collector."""
+    script = (
+        "import gc, sys, warnings\n"
+        "from hatch_cuda_kernels.cli import main\n"
+        "def state():\n"
+        "    streams = [sys.stdout, sys.stdout.errors, sys.stderr and sys.stderr.errors]\n"
+        "    return [*streams, gc.isenabled(), warnings.showwarning]\n"
+        "before = state()\n"
+        "assert main() == 0\n"
+        "assert state() == before, (before, state())\n"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "ascii:strict", "HATCH_CUDA_KERNELS_CACHE_DIR": str(tmp_path)}
+    for closed in ("", " 2>&-"):
+        command = f"{sys.executable} - cache info{closed}"
+        ran = subprocess.run(command, shell=True, env=environment, input=script, text=True, capture_output=True)
+        assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def test_a_pipe_gets_one_line_a_problem(told, make_project):
     """Editors and greps read the place first; no colours, no frames."""
     root = make_project(WRONG)
