@@ -178,8 +178,10 @@ class _WantedHeaders:
         standard = {members[name] for name in asked & members.keys()} & words_in("standard", "sets", "libcudacxx")
         names = {f"cuda/std/{name}" for name in standard}
         tables = [headers_in("cuda", "implicit"), *([headers_in("cuda", "device")] if self._cut_headers else [])]
-        if any(name.startswith(tuple(words_in("cuda", "sets", "tell_versions"))) for name in self._cut_headers):
-            tables.append(headers_in("cuda", "versions"))
+        for kind in ("versions", "driver"):
+            bringing = tuple(words_in("cuda", "bring", kind))
+            if any(name.startswith(bringing) for name in self._cut_headers):
+                tables.append(headers_in("cuda", kind))
         names |= {table[name] for table in tables for name in self._words & table.keys()}
         paths = [path for path, _ in self._closure.headers]
         return (name for name in names if not any(path.endswith(f"/{name}") for path in paths))

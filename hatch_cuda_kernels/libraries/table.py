@@ -173,10 +173,16 @@ def header_of(name: str) -> str | None:
 
 
 @cache
+def headers_of_others() -> frozenset[str]:
+    """Return the toolkit's headers that a name brings only where the include of a library's header is cut."""
+    return frozenset(header for kind in ("device", "versions", "driver") for header in entry("cuda", kind))
+
+
+@cache
 def telling_words() -> frozenset[str]:
     """Return the words that may ask for a header by themselves."""
     tables: tuple[Iterable[str], ...] = (
-        *(*_global(), headers_in("cuda", "versions"), std_templates()),
+        *(*_global(), headers_in("cuda", "versions"), headers_in("cuda", "driver"), std_templates()),
         *(words_in("torch", "torch", "complex_words"), ("register",)),
         (path[-1] for path in torch_paths("names") if path[:-1] in opened_namespaces()),
         *(one.names for one in stand_in_headers()),

@@ -19,7 +19,7 @@ from hatch_cuda_kernels.compiler import Recipe
 from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.execution_space import CHANGES, DevicePass
 from hatch_cuda_kernels.includes import Project, is_projects
-from hatch_cuda_kernels.libraries import torch_names
+from hatch_cuda_kernels.libraries import headers_of_others, torch_names
 from hatch_cuda_kernels.manifest import list_files, module_names, parse_manifest
 from hatch_cuda_kernels.names import VIRTUAL_ROOT
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
@@ -348,7 +348,8 @@ def _implied_includes(one: ReadSource, options: NvrtcOptions) -> str:
     (closure,) = one.sources.units
     if not closure.cut.host_headers:
         return ""
-    known = {*options.pre_include, *(name for name in closure.standard if not name.startswith(_OURS))}
+    by_name = (name for name in closure.standard if not name.startswith(_OURS))
+    known = {*options.pre_include, *by_name} - headers_of_others()
     lines = [f"#include <{name}>" for name in closure.pre_include if name not in known and VIRTUAL_ROOT not in name]
     return "\n".join(["#if defined(__CUDACC_RTC__)", *lines, "#endif", ""]) if lines else ""
 

@@ -109,6 +109,25 @@ C10_LAUNCH_BOUNDS_1(256) __global__ void k(float* p, int n) {
     assert ".maxntid 256" in ptx
 
 
+@pytest.mark.parametrize(
+    ("header", "answer"),
+    [("torch/extension.h", 2), ("ATen/cuda/CUDAContext.h", 2), ("c10/util/Half.h", 1), ("mpi.h", 1)],
+)
+def test_the_drivers_version_is_there_where_a_header_of_torchs_brings_it(tmp_path, header, answer):
+    """As with nvcc, sources choose atomics by it: 0 would stand for releases before CUDA 8."""
+    text = f"""
+#include <{header}>
+#if defined(__CUDA_ARCH__) && CUDA_VERSION < 8000
+__device__ void store(int* a) {{ *a = 1; }}
+#else
+__device__ void store(int* a) {{ *a = 2; }}
+#endif
+__global__ void k(int* a) {{ store(a); }}
+"""
+    _, ptx = build(tmp_path, text)
+    assert f"mov.u32 \t%r1, {answer};" in ptx
+
+
 def test_macros_of_the_project_are_its_own(tmp_path):
     """Also where they would hold only without Torch's."""
     loop = "#ifndef CUDA_KERNEL_LOOP\n#define CUDA_KERNEL_LOOP(i, n) for (int i = 0; i < 77; ++i)\n#endif\n"

@@ -25,6 +25,7 @@ def test_every_header_is_there():
         *libraries.headers_in("cuda", "implicit").values(),
         *libraries.headers_in("cuda", "device").values(),
         *libraries.headers_in("cuda", "versions").values(),
+        *libraries.headers_in("cuda", "driver").values(),
         *(f"cuda/std/{name}" for name in libraries.words_in("standard", "sets", "libcudacxx")),
     }
     folders = [Path(folder) for folder in load_toolchain().include_dirs]

@@ -467,6 +467,16 @@ def test_headers_that_a_build_includes_before_a_source_are_stated(tmp_path, monk
     assert run_job(module.recipe.job(read_recipe(module.recipe, tmp_path), SmArch.parse("sm_90"), ("cubin",))).kernels
 
 
+def test_headers_that_came_with_a_guarded_one_are_included(tmp_path):
+    """A compile of the ported text would not know that they are there for nvcc: the driver's version, CUB."""
+    text = "#include <ATen/Dispatch.h>\nvoid host() {}\n#if CUDA_VERSION < 8000\n#error of old\n#endif\n"
+    text += "__global__ void k(cub::Sum* a) {}\n"
+    (tmp_path / "k.cu").write_text(text)
+    ported = port(tmp_path, ["k.cu"], arch=None).after["k.cu"]
+    assert ported.startswith("#if defined(__CUDACC_RTC__)\n#include <cub/cub.cuh>\n#include <cuda.h>\n#endif\n")
+    assert as_nvcc_reads(ported).split() == text.split()
+
+
 def test_lines_end_as_they_did(tmp_path):
     """A file of Windows keeps its line ends, in guards too."""
     text = "#include <mpi.h>\r\nint f() {\r\n  return 1;\r\n}\r\n__global__ void k() {}\r\n"
