@@ -6,6 +6,7 @@ import json
 import signal
 
 import pytest
+from doc_blocks import DOCS, blocks_of
 from processes import linux
 
 from hatch_cuda_kernels.arch import SmArch
@@ -14,6 +15,7 @@ from hatch_cuda_kernels.child_process import ChildDiedError, ChildProcess, call_
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.compiler.job import Recipe
 from hatch_cuda_kernels.compiler.recipe_reader import read_recipe
+from hatch_cuda_kernels.compiler.toolchain import library_version
 from hatch_cuda_kernels.errors import BuildError, CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.options import NvrtcOptions
@@ -60,6 +62,17 @@ def crashes(found):
     except CompileError:
         return False
     return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_known_crashes_are_on_their_page(number, make_project):
+    """NVRTC 13.0 crashes on each source that the page shows."""
+    if not library_version("nvrtc").startswith("13.0."):
+        pytest.skip("the page is about NVRTC 13.0")
+    text = blocks_of(DOCS / "maintainers" / "crashes.md")[number].text
+    root = make_project(MANIFEST, **{"plain.cu": PLAIN, "smooth.cu": text})
+    assert crashes(job(root, "smooth.cu", *([INSTANCE] if "smooth" in text else [])))
 
 
 @linux
