@@ -37,6 +37,11 @@ _ARCHS_SPELLED: Final = r"::[A-Z]+_[0-9]+_SM_[0-9_]+(?:NS)?\b|\b[A-Z]+_[0-9]+_SM
 _ANONYMOUS: Final = "_GLOBAL__N_"
 
 
+def is_projects(name: str) -> bool:
+    """Return whether a name that NVRTC sees is of a file of the project."""
+    return name.startswith(VIRTUAL_ROOT)
+
+
 def spelled_without_archs(text: str) -> str:
     """Return a compiler's text without the namespaces of CUB and Thrust that name what they are compiled for."""
     return re.sub(_ARCHS_SPELLED, "", text)

@@ -27,7 +27,7 @@ from hatch_cuda_kernels.libraries import (
     standard_headers,
     words_in,
 )
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, is_projects
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Program
@@ -140,7 +140,7 @@ def _for_macro(found: Diagnostic, program: Program) -> str:
         return ""
     define = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{name}\b", re.MULTILINE)
     for file, text in program.headers:
-        if file.startswith(VIRTUAL_ROOT) and (at := define.search(text)):
+        if is_projects(file) and (at := define.search(text)):
             place = f"{file.removeprefix(VIRTUAL_ROOT)}:{text.count(chr(10), 0, at.start()) + 1}"
             return (
                 f"{place} defines the macro {name} where a condition holds that does not here; state it under 'define:'"
@@ -295,7 +295,7 @@ def advice_on_syntax(found: Diagnostic, program: Program) -> str:
         return "NVRTC takes no $ in names, which gcc and nvcc do: give it another name"
     if found.message != "expected an expression":
         return ""
-    texts = (program.source, *(text for name, text in program.headers if name.startswith(VIRTUAL_ROOT)))
+    texts = (program.source, *(text for name, text in program.headers if is_projects(name)))
     files = [SourceFile("", one) for one in texts]
     defined = (parse_definition(one, file) for file in files for one in file.directives if one.word == "define")
     macros = {macro.name: macro for macro in defined if macro is not None}  # the last definition counts

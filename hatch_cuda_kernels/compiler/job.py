@@ -22,7 +22,7 @@ from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary, lib
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.execution_space import NOT_CUT, ClosureCut, Declared, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, listed_module, lowered_variable
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, is_projects, listed_module, lowered_variable
 from hatch_cuda_kernels.options import NvrtcOptions, asks_for_cut, canonical_options, override_options
 from hatch_cuda_kernels.terminal import count_text
 
@@ -98,7 +98,7 @@ class Program:
     @property
     def has_int128(self) -> bool:
         """Whether the project's texts name 128-bit integers, which nvcc knows without being asked."""
-        texts = (text for name, text in self.headers if name.startswith(VIRTUAL_ROOT))
+        texts = (text for name, text in self.headers if is_projects(name))
         return any("__int128" in text or "__uint128" in text for text in (self.source, *texts))
 
     @property
@@ -521,7 +521,7 @@ def owner_of(name: str, units: Sequence[DeviceSource], *, is_kernel: bool) -> in
     if scores.count(best) == 1 or best == (False, False):
         return scores.index(best)
     words = _identifiers([name])
-    texts = ([unit.source, *(text for path, text in unit.headers if path.startswith(VIRTUAL_ROOT))] for unit in units)
+    texts = ([unit.source, *(text for path, text in unit.headers if is_projects(path))] for unit in units)
     counts = [len(words & _identifiers(one)) if score == best else -1 for one, score in zip(texts, scores, strict=True)]
     return counts.index(max(counts))
 

@@ -28,7 +28,7 @@ from hatch_cuda_kernels.compiler.toolchain import include_graph, scan_headers
 from hatch_cuda_kernels.cpp import Directive, SourceFile, TextError
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, find_includes
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, is_projects
 from hatch_cuda_kernels.options import NvrtcOptions, macro_name
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Beginning:
         self._digests: dict[tuple[str, ...], str] = {}
         start = "".join(f'#include "{name}"\n' for name in program.pre_include)
         # Where a macro may name any header, or one of the toolkit's lead to one of the project's, nothing is moved.
-        plain = (text for name, text in program.headers if not name.startswith(VIRTUAL_ROOT))
+        plain = (text for name, text in program.headers if not is_projects(name))
         is_hidden = program.computed or any(VIRTUAL_ROOT in text for text in plain)
         self.headers: Final = () if is_hidden else tuple(self._front(start))
         """Spelled with delimiters, each after those that it begins with."""
@@ -250,7 +250,7 @@ class Beginning:
         """Return the header that an include in a folder leads to; None if it cannot be named so from anywhere."""
         name = spelling[1:-1]
         if name in self._memory:
-            path = "" if name.startswith(VIRTUAL_ROOT) else f"{STANDARD_FOLDER}/{name}"
+            path = "" if is_projects(name) else f"{STANDARD_FOLDER}/{name}"
             return _Header(f'"{name}"', self._memory[name], path)
         path = os.path.normpath(f"{folder}/{name}")
         if folder and spelling.startswith('"') and self._toolkit.text(path) is not None:

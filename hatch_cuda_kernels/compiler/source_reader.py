@@ -25,7 +25,7 @@ from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import ClosureCut, DeviceSource, SourceChange, SourceSet
 from hatch_cuda_kernels.includes import STANDARD_FOLDER, Asked, ProjectFiles
 from hatch_cuda_kernels.integrity import sha256
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, is_projects
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.job import Recipe
@@ -243,7 +243,7 @@ class SourceReader:
 
     def _is_as_read(self, name: str, text: str) -> bool:
         """Return whether a header's text is long, and that of its file."""
-        if len(text) <= _LONG or not name.startswith(VIRTUAL_ROOT):
+        if len(text) <= _LONG or not is_projects(name):
             return False
         if (name, text) not in self._as_read:
             self._as_read[name, text] = self._looked.text(name) == text

@@ -12,13 +12,13 @@ from hatch_cuda_kernels.execution_space.cut import Cut, Cutter, Level, Levels, P
 from hatch_cuda_kernels.execution_space.device_source import ClosureCut, DeviceSource, SourceChange, cut_closure
 from hatch_cuda_kernels.execution_space.kernels import Declared
 from hatch_cuda_kernels.execution_space.marks import is_marked
-from hatch_cuda_kernels.includes import Closure, is_projects
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, is_projects
 from hatch_cuda_kernels.options import NvrtcOptions, cuts_host_code
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler.binary import Diagnostic
     from hatch_cuda_kernels.cpp import Condition, Directive, Macro, Reading, SourceFile, TranslationUnit
+    from hatch_cuda_kernels.includes import Closure
 
 _LAMBDA_MARKS: Final = frozenset({"__device__", "__host__"})
 _SEVERAL_WAYS: Final = "this condition depends on the compiler in several ways"

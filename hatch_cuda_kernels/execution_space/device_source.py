@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.execution_space.kernels import NOTHING_DECLARED, Declared
-from hatch_cuda_kernels.includes import Closure, is_projects
+from hatch_cuda_kernels.includes import Closure
 from hatch_cuda_kernels.integrity import sha256
+from hatch_cuda_kernels.names import is_projects
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.device_library import DeviceLibrary

@@ -15,8 +15,7 @@ __getattr__ = lazy(
     __name__,
     {
         "closure": (
-            "Asked Closure is_projects Origin OuterHeaders packaged_standard_headers STANDARD_FOLDER StandardHeaders "
-            "with_headers"
+            "Asked Closure Origin OuterHeaders packaged_standard_headers STANDARD_FOLDER StandardHeaders with_headers"
         ),
         "implied": "implied_headers",
         "project": "is_in_environment MARK normalize package_folders PACKAGE_NAME package_of ProjectFiles",

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels import cpp  # a store reads no C++, and this loads no module of it
 from hatch_cuda_kernels.errors import InputError
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Directive, Edit, MacroTable, SourceFile, TranslationUnit
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
 AnyClosure = TypeVar("AnyClosure", bound="Closure")
 #: Where the standard headers of this package are, as the toolkit's folders are written.
 STANDARD_FOLDER: Final = str(Path(__file__).resolve().with_name("standard"))
-
-
-def is_projects(name: str) -> bool:
-    """Return whether a name in memory is of a file of the project."""
-    return name.startswith(VIRTUAL_ROOT)
 
 
 class Origin(NamedTuple):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hatch_cuda_kernels import cpp, libraries
 from hatch_cuda_kernels.cpp import Branches, Inclusion, Reading, Run, TranslationUnit, is_identifier
-from hatch_cuda_kernels.includes.closure import is_projects
 from hatch_cuda_kernels.libraries import header_of_use, headers_in, namespaces, words_in
+from hatch_cuda_kernels.names import is_projects
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Declaration, Item, SourceFile, Visit

@@ -45,7 +45,7 @@ from hatch_cuda_kernels.compiler.toolchain import Toolchain, load_toolchain
 from hatch_cuda_kernels.errors import CompileError, HatchCudaKernelsError, ToolchainError
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.libraries import begins_as
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import is_projects
 from hatch_cuda_kernels.plan import job_images
 from hatch_cuda_kernels.pool.executors import (
     Elsewhere,
@@ -125,7 +125,7 @@ def choose_preambles(jobs: Sequence[Job], workers: int) -> dict[int, Preamble]:
         return {}
     programs = [job.program for found in alike.values() for job in found]
     names = {name for program in programs for name in program.outside}
-    names |= {name for program in programs for name, _ in program.headers if not name.startswith(VIRTUAL_ROOT)}
+    names |= {name for program in programs for name, _ in program.headers if not is_projects(name)}
     leads = _Leads(Toolkit(toolchain.include_dirs, names))
     return {
         job: preamble

@@ -18,10 +18,10 @@ from hatch_cuda_kernels import cpp
 from hatch_cuda_kernels.compiler import Recipe
 from hatch_cuda_kernels.cpp import SourceFile, lex
 from hatch_cuda_kernels.execution_space import CHANGES, DevicePass
-from hatch_cuda_kernels.includes import Project, is_projects
+from hatch_cuda_kernels.includes import Project
 from hatch_cuda_kernels.libraries import headers_of_others, torch_names
 from hatch_cuda_kernels.manifest import list_files, module_names, parse_manifest
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, is_projects
 from hatch_cuda_kernels.options import NvrtcOptions, override_options
 from hatch_cuda_kernels.pool import one_worker
 from hatch_cuda_kernels.port.draft import DraftedModule, enumerators_of, manifest_text

@@ -14,8 +14,7 @@ from hatch_cuda_kernels.cpp import Declaration, SourceFile, TextError, lex, read
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME
 from hatch_cuda_kernels.errors import CompileError, InputError
 from hatch_cuda_kernels.execution_space import MARKS, DevicePass, Level, Place, SourceSet, blame
-from hatch_cuda_kernels.includes import is_projects
-from hatch_cuda_kernels.names import VIRTUAL_ROOT
+from hatch_cuda_kernels.names import VIRTUAL_ROOT, is_projects
 from hatch_cuda_kernels.options import override_options
 from hatch_cuda_kernels.pool import OutOfTimeError, run_isolated
 from hatch_cuda_kernels.port.sites import launches
