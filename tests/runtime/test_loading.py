@@ -27,6 +27,7 @@ from hatch_cuda_kernels.errors import (
     NoImageError,
 )
 from hatch_cuda_kernels.runtime.background import background_threads
+from hatch_cuda_kernels.runtime.launch import arguments, codegen
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
 
@@ -107,6 +108,21 @@ def test_the_image_is_read_while_the_context_is_made(example_store, driver, monk
     monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
     monkeypatch.setattr(driver, "cuCtxGetCurrent", lambda: shutil.rmtree(folder, ignore_errors=True) or context())
     assert found(open_store(folder).get_kernel("saxpy")) == ("prebuilt", "sm_90", "cubin")
+
+
+def test_the_first_launch_is_prepared_while_the_context_is_made(store, driver, monkeypatch):
+    """When there is a context, the types of the arguments are read, and the launch is compiled; it finds both."""
+    made, context = [], driver.cuCtxGetCurrent
+
+    def count():
+        return arguments._parts.cache_info().misses, codegen._maker.cache_info().misses
+
+    arguments._parts.cache_clear()
+    codegen._maker.cache_clear()
+    monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
+    monkeypatch.setattr(driver, "cuCtxGetCurrent", lambda: made.append(count()) or context())
+    store.get_kernel("saxpy")[4, 256](2.5, 0x10, 0x20, 1000)
+    assert (len(driver.launches), made[0], count()) == (1, (1, 1), (1, 1))
 
 
 FORKED_EARLY = """

@@ -208,6 +208,25 @@ def test_damage_is_no_reason_to_build_another_image(tmp_path):
     assert "among its arches" not in str(caught.value)
 
 
+def test_the_first_launch_is_prepared_while_the_context_is_made(tmp_path):
+    """When there is a context, the types of the arguments are read, and the launch is compiled; it finds both."""
+    write_library(tmp_path)
+    driver = FakeDriver()
+    loader, made, context = new_loader(driver), [], driver.cuCtxGetCurrent
+    early, arguments, codegen = map(
+        loader._use, (loader._early, loader._runtime_launch_arguments, loader._runtime_launch_codegen)
+    )
+    early["starting_device"] = lambda: ((9, 0), (13, 0))
+    loader._use(loader._vendor_bindings)["find_usual"] = lambda: None
+
+    def count():
+        return arguments["_parts"].cache_info().misses, codegen["_maker"].cache_info().misses
+
+    driver.cuCtxGetCurrent = lambda: made.append(count()) or context()
+    loader.open_store(tmp_path / "_kernels").get_kernel("saxpy")[1, 32](16, 32, -5, 2.5)
+    assert (len(driver.launches), made[0], count()) == (1, (1, 1), (1, 1))
+
+
 @pytest.mark.parametrize(
     ("arch", "said"),
     [
