@@ -5,13 +5,8 @@
 # of Debian 12 or newer. Nothing outside FOLDER changes: emulation is switched on in a namespace of its own.
 # Usage: aarch64.sh FOLDER [build] [verify] [test]; without a step, all of them.
 set -euo pipefail
-checkout=$(cd "$(dirname "$0")/.." && pwd)
-mkdir -p "$1"
-work=$(cd "$1" && pwd)
-shift
-steps=" ${*:-build verify test} "
-root=$work/root here=$work/here
-packages=("$checkout[build]" --group "$checkout/pyproject.toml:quick")
+source "$(dirname "$0")/other_system.bash"
+root=$work/root
 
 there() { # COMMAND: a bash command on the emulated machine, in its /build
   unshare --user --map-root-user --mount --pid --fork bash -euo pipefail -c '
@@ -49,15 +44,7 @@ if [ ! -e "$root/build/env" ]; then
     >"$root/build/env/bin/hatch-cuda-kernels"
   chmod +x "$root/build/env/bin/hatch-cuda-kernels"
   for copy in "$here" "$root/build"; do
-    cp -r "$checkout/example_project" "$copy/example"
-    mkdir "$copy/chars" # whose plain char is unsigned for the host's compilers there
-    printf 'schema: 1\ncuda: "13.0"\narches: [sm_90, compute_80]\nmodules: {chars: {source: chars.cu}}\n' \
-      >"$copy/chars/kernels.yaml"
-    echo 'extern "C" __global__ void chars(int* y, const char* x) { y[0] = x[0] >> 1; y[1] = x[1] < 0; }' \
-      >"$copy/chars/chars.cu"
-    for sources in 5x6 cub10x8; do
-      python3 "$checkout/benchmarks/build_sources.py" $sources "$copy/$sources" >/dev/null
-    done
+    write_sources "$copy"
   done
 fi
 

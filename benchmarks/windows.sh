@@ -6,13 +6,8 @@
 # wine64 and gcc-mingw-w64-x86-64 of Debian 12 or newer. Nothing outside FOLDER changes.
 # Usage: windows.sh FOLDER [build] [verify] [test FOLDER_OF_TESTS...]; without a step, all of them and all quick tests.
 set -euo pipefail
-checkout=$(cd "$(dirname "$0")/.." && pwd)
-mkdir -p "$1"
-work=$(cd "$1" && pwd)
-shift
-steps=" ${*:-build verify test} "
-here=$work/here there=$work/there python=$work/python
-packages=("$checkout[build]" --group "$checkout/pyproject.toml:quick")
+source "$(dirname "$0")/other_system.bash"
+there=$work/there python=$work/python
 export WINEPREFIX=$work/prefix WINEDEBUG=-all
 
 on_windows() { # ARGUMENTS of Python there; it takes neither a file nor /dev/null as its output
@@ -50,13 +45,7 @@ C
     --constraint "$work/packages.txt" --target "$python/Lib/site-packages" "${packages[@]}" "numpy<2"
   wineboot --init </dev/null >/dev/null 2>&1
   for copy in "$here" "$there"; do
-    mkdir -p "$copy"
-    cp -r "$checkout/example_project" "$copy/example"
-    mkdir "$copy/chars"
-    printf 'schema: 1\ncuda: "13.0"\narches: [sm_90, compute_80]\nmodules: {chars: {source: chars.cu}}\n' \
-      >"$copy/chars/kernels.yaml"
-    echo 'extern "C" __global__ void chars(int* y, const char* x) { y[0] = x[0] >> 1; y[1] = x[1] < 0; }' \
-      >"$copy/chars/chars.cu"
+    write_sources "$copy"
     mkdir "$copy/types" # whose long and size_t are other types for compilers of Windows
     printf 'schema: 1\ncuda: "13.0"\narches: [sm_90, compute_80]\nmodules: {types: {source: types.cu}}\n' \
       >"$copy/types/kernels.yaml"
@@ -66,9 +55,6 @@ struct Derived : Base { char d; };
 template <typename T> __global__ void fill(T* y, size_t n, long value) { y[n] = value + sizeof(Derived); }
 template __global__ void fill(unsigned long*, size_t, long);
 CUDA
-    for sources in 5x6 cub10x8; do
-      python3 "$checkout/benchmarks/build_sources.py" $sources "$copy/$sources" >/dev/null
-    done
   done
 fi
 # What the first program of Wine starts would hold its output open, and so the pipe.
