@@ -33,7 +33,7 @@ from hatch_cuda_kernels.cli.messages import (
     show_note,
     show_warning,
 )
-from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion, add_command
+from hatch_cuda_kernels.cli.parser import CommandParser, ShowVersion, add_command, help_of
 from hatch_cuda_kernels.compiler.toolchain import own, pip_install
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, ManifestError
 
@@ -116,7 +116,9 @@ def _whole_process() -> Iterator[None]:
 
 def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser of the command that the arguments begin with; without one, the parser of all commands."""
-    parser = CommandParser(prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...", text=__doc__)
+    parser = CommandParser(
+        prog="hatch-cuda-kernels", usage="%(prog)s [options] command ...", text=help_of(sys.modules[__name__])
+    )
     parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(metavar="command", required=True, help=argparse.SUPPRESS)
     every = [name for names in _GROUPS.values() for name in names]
@@ -125,7 +127,7 @@ def make_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
         module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
         command = vars(module).get(name.capitalize(), module)
         command.add_arguments(
-            add_command(commands, name, command.__doc__, getattr(command, "run", None))
+            add_command(commands, name, help_of(command), getattr(command, "run", None))
         )  # cache has actions to run
     if not asked:
         parser.list_commands(_GROUPS, commands)

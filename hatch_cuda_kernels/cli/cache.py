@@ -11,7 +11,7 @@ from typing import Any
 
 from hatch_cuda_kernels import cache
 from hatch_cuda_kernels.cli.messages import CommandResult, add_json, utc_text
-from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_command, byte_count
+from hatch_cuda_kernels.cli.parser import Arguments, CommandParser, add_command, byte_count, help_of
 from hatch_cuda_kernels.terminal import count_text, printable, text_table
 
 
@@ -20,7 +20,7 @@ def add_arguments(parser: CommandParser) -> None:
     actions = parser.add_subparsers(metavar="action", required=True)
     for run in (run_info, run_ls, run_prune, run_clear, run_export, run_import):
         name = run.__name__.removeprefix("run_")
-        sub = add_command(actions, name, run.__doc__, run)
+        sub = add_command(actions, name, help_of(run), run)
         if name == "prune":
             text = "how much to keep at most, such as 500MB (default: the cap)"
             sub.option("--max-bytes", "SIZE", text, type=byte_count)

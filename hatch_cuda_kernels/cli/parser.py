@@ -10,6 +10,7 @@ import sys
 import textwrap
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -24,9 +25,21 @@ from hatch_cuda_kernels.environment import parse_size
 Arguments = argparse.Namespace
 
 
-def add_command(commands: Any, name: str, text: str | None, run: Callable[..., CommandResult] | None) -> CommandParser:
+def help_of(source: Any) -> str:  # a module, a class or a function
+    """Return the docstring, which ``python -OO`` leaves in the source alone; empty where that is not there either."""
+    if source.__doc__ is None and sys.flags.optimize > 1:
+        import ast  # few run Python like this
+        import inspect
+
+        with suppress(OSError):
+            tree = ast.parse(textwrap.dedent(inspect.getsource(source)))
+            return ast.get_docstring(tree if inspect.ismodule(source) else tree.body[0]) or ""  # type: ignore[arg-type]
+    return source.__doc__ or ""
+
+
+def add_command(commands: Any, name: str, text: str, run: Callable[..., CommandResult] | None) -> CommandParser:
     """Add a command that runs a function. The text is its help; the list of commands shows the first line."""
-    summary = (text or "").partition("\n")[0].rstrip(".")
+    summary = text.partition("\n")[0].rstrip(".")
     parser: CommandParser = commands.add_parser(name, help=summary[:1].lower() + summary[1:], text=text)
     parser.set_defaults(run=run)
     return parser
@@ -122,13 +135,13 @@ class ShowVersion(argparse.Action):
 class CommandParser(argparse.ArgumentParser):
     """An argument parser that takes its help from a docstring: sentences, then examples of the command."""
 
-    def __init__(self, *, text: str | None = "", **options: Any) -> None:
+    def __init__(self, *, text: str = "", **options: Any) -> None:
         options |= {"formatter_class": _formatter, "allow_abbrev": False}
         super().__init__(**options)
         self.suggest_on_error = False  # Python 3.15 would, in other words than ``error``
         self._positionals.title = "arguments"
         self.words = self.prog.partition(" ")[2]
-        lines = [line.strip() for line in (text or "").splitlines()]  # none with python -OO
+        lines = [line.strip() for line in text.splitlines()]
         self._examples = [line for line in lines if line.startswith(self.prog)]
         self.description = textwrap.fill(" ".join(line for line in lines if line not in self._examples), _WIDTH)
         flag = {"action": "store_true", "default": argparse.SUPPRESS}

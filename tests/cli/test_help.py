@@ -47,6 +47,17 @@ def test_every_command_explains_itself(command, ask):
     assert re.search(r"\n\n[A-Z][a-z]+,? [^\n]+(\n[^\n]+)*\.\n", text), "a sentence"
 
 
+@pytest.mark.parametrize("command", ["", "build", "embed", "cache prune"])  # help of modules, classes and functions
+def test_help_is_there_without_docstrings(command):
+    """``python -OO`` drops them, and nothing of the help."""
+    words = ["-m", "hatch_cuda_kernels", *command.split(), "--help"]
+    plain, optimized = (
+        subprocess.run([sys.executable, *options, *words], capture_output=True, text=True, check=True).stdout
+        for options in ([], ["-OO"])
+    )
+    assert optimized == plain
+
+
 @pytest.mark.parametrize("command", ["", "cache"])
 def test_without_a_command_there_is_help(command, capsys):
     """Whoever types the program's name alone sees what there is; the status is that of bad usage."""
