@@ -109,8 +109,10 @@ def test_a_compile_at_run_time_imports_nothing_of_builds(example_store, tmp_path
 @pytest.mark.slow
 def test_a_cached_hit_imports_nothing_that_reads_sources(example_store, tmp_path):
     """Once a process has found an image, the next one knows its key without looking for compilers or reading C++."""
+    # Whoever installs a package meanwhile, or makes a link to one's file, changes the state of what is compiled with.
+    still = "from hatch_cuda_kernels.cache import disk; disk.file_state = lambda path: str(os.path.exists(path));"
     find = (
-        f"import os; os.environ['HATCH_CUDA_KERNELS_CACHE_DIR'] = {str(tmp_path / 'empty')!r};"
+        f"import os; os.environ['HATCH_CUDA_KERNELS_CACHE_DIR'] = {str(tmp_path / 'empty')!r}; {still}"
         "from pathlib import Path; from hatch_cuda_kernels import open_store;"
         f"image = open_store(Path({str(example_store)!r})).find_image('block_sum<float, 256>', arch='sm_75')"
     )
