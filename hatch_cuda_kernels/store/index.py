@@ -400,7 +400,7 @@ def what_to_build(images: Collection[ImageRecord], arch: SmArch, *, start: str, 
 
     That is PTX, which the driver compiles, where no known release makes machine code; empty where nothing helps.
     """
-    built = max((image.release for image in images), default=OLDEST_RELEASE)
+    built = max((image.release for image in images), default=(13, 0))  # what a manifest takes by itself
     for major in (built[0], 13, 12):
         first = cuda_release_for_arch(arch, major=major)
         if first is not None:

@@ -160,6 +160,9 @@ FAULTS = {
     "PTX dropped": (
         drop(PTX), {}, "10.0@13.0", "not prebuilt: the package was built for sm_80, sm_90, sm_120", "add sm_100",
     ),
+    "device that no release compiles for": (
+        drop(PTX), {}, "13.0@13.3", "the package was built for sm_80", "add compute_121",
+    ),
     "older device": (nothing, {}, "7.5@13.0", "the package was built for sm_80", "add sm_75"),
     "driver too old for the PTX": (
         nothing, {}, "10.0@12.8", "compute_80 ptx: written as PTX ISA 9.0, the driver knows up to 8.7", 'cuda: "12.9"',
@@ -320,6 +323,8 @@ def test_the_examples_trace_proves_its_wheel(whole_example_wheel, verify, tmp_pa
     assert {gpu: image for (_, gpu), image in images(data).items()} == {"9.0@13.0": "sm_90 cubin", "12.0@13.0": None}
     changed = [line for line in data["patch"].splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
     assert changed == ["-arches: [sm_80, sm_90]", "+arches: [sm_80, sm_90, sm_120]"]
+    status, data = verify(parts.write(tmp_path), trace, "13.0@13.3")
+    assert (status, data["patch"], data["notes"]) == (1, "", []), "no release compiles for sm_130"
 
 
 MANIFEST = """
