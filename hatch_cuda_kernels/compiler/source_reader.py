@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
 _NOTES: Final = Notes("sources")
 #: Bytes of an unpacked note; a damaged one must not fill the memory.
 _MOST: Final = 256_000_000
-#: Characters of a text that is not repeated in a note if its file has it.
+#: Characters of a text of which a note has only the lines that its file has otherwise, and how many these may be.
 _LONG: Final = 1 << 14
-#: In a note, in place of such a text's number.
-_AS_IT_IS: Final = -1
+_MOST_LINES: Final = 1 << 10
 #: What of a closure is a tuple of text.
 _TUPLES: Final = (
     "pre_include",
@@ -137,7 +136,7 @@ class SourceReader:
         self._learned: set[str] = set()
         """What was read again after an error."""
         self._project: Project | None = None
-        self._as_read: dict[tuple[str, str], bool] = {}
+        self._lines: dict[tuple[str, str], list[tuple[int, str]] | None] = {}
 
     def read(self, recipe: Recipe) -> SourceSet:
         """Return the sources of a recipe, as ``read_recipe`` does. Raises InputError."""
@@ -175,11 +174,12 @@ class SourceReader:
             return
         if is_done:
             self._project = None  # its tokens take a hundred MB for all of CUTLASS, as much as the note does meanwhile
-        numbers: dict[str, int] = {}
-        modules = {question: self._described(sources, numbers) for question, sources in self._sources.items()}
+        texts: dict[str | tuple[str, str], int] = {}
+        modules = {question: self._described(sources, texts) for question, sources in self._sources.items()}
         looked = self._looked.to_json()
         note = {"looked": looked, "compiled_for": self._compiled_for, "modules": modules}
-        _NOTES.write(self._subject, _packed(note, numbers))
+        stored = (text if isinstance(text, str) else self._lines[text] for text in texts)
+        _NOTES.write(self._subject, _packed(note, stored))
 
     def _read(self, recipe: Recipe, levels: Iterable[tuple[str, int, str]]) -> SourceSet:
         from hatch_cuda_kernels.compiler.recipe_reader import read_recipe  # a rebuild needs none of it
@@ -202,22 +202,21 @@ class SourceReader:
             tuple((file, offset, level) for file, offset, level in noted["levels"]),
         )
 
-    def _described(self, sources: SourceSet, numbers: dict[str, int]) -> dict[str, Any]:
+    def _described(self, sources: SourceSet, texts: dict[str | tuple[str, str], int]) -> dict[str, Any]:
         """Return sources as JSON, with the numbers of their texts: modules share most headers.
 
-        Texts that are as their files have them are not repeated: large tables are of this kind.
+        Of a long text that is much like its file, the note has only what differs: large tables are of this kind.
         """
 
-        def number(text: str) -> int:
-            return numbers.setdefault(text, len(numbers))
+        def number(name: str, text: str) -> int:
+            key = text if self._changed_lines(name, text) is None else (name, text)
+            return texts.setdefault(key, len(texts))
 
         def describe(unit: DeviceSource) -> dict[str, Any]:
             return {
-                "source": number(unit.source),
+                "source": number(unit.program_name, unit.source),
                 "program_name": unit.program_name,
-                "headers": [
-                    [name, _AS_IT_IS if self._is_as_read(name, text) else number(text)] for name, text in unit.headers
-                ],
+                "headers": [[name, number(name, text)] for name, text in unit.headers],
                 "files": unit.files,
                 "changes": unit.changes,
                 "cut": unit.cut.to_json(),
@@ -227,27 +226,46 @@ class SourceReader:
         units = [describe(unit) for unit in sources.units]
         return {"files": [*sources.files.items()], "units": units, "levels": sources.levels}
 
-    def _closure(self, described: Mapping[str, Any], texts: Sequence[str]) -> DeviceSource:
+    def _closure(self, described: Mapping[str, Any], texts: list[Any]) -> DeviceSource:
         return DeviceSource(
-            source=texts[described["source"]],
+            source=self._text(described["program_name"], described["source"], texts),
             program_name=described["program_name"],
-            headers=tuple(
-                (name, self._looked.text(name) if number == _AS_IT_IS else texts[number])
-                for name, number in described["headers"]
-            ),
+            headers=tuple((name, self._text(name, number, texts)) for name, number in described["headers"]),
             files=tuple((path, digest) for path, digest in described["files"]),
             changes=tuple(SourceChange(*one) for one in described["changes"]),
             **{name: tuple(described[name]) for name in _TUPLES},  # type: ignore[arg-type]
             cut=ClosureCut.from_json(described["cut"]),
         )
 
-    def _is_as_read(self, name: str, text: str) -> bool:
-        """Return whether a header's text is long, and that of its file."""
+    def _changed_lines(self, name: str, text: str) -> list[tuple[int, str]] | None:
+        """Return the lines of a long text that its file has otherwise; None of a short one, or where they are many."""
         if len(text) <= _LONG or not is_projects(name):
-            return False
-        if (name, text) not in self._as_read:
-            self._as_read[name, text] = self._looked.text(name) == text
-        return self._as_read[name, text]
+            return None
+        if (name, text) not in self._lines:
+            before = self._looked.text(name)
+            is_alike = text.count("\n") == before.count("\n")
+            pairs = zip(_lines(text), _lines(before), strict=True) if is_alike else ()
+            found = [(at, line) for at, (line, other) in enumerate(pairs) if line != other]
+            self._lines[name, text] = found if is_alike and len(found) <= _MOST_LINES else None
+        return self._lines[name, text]
+
+    def _text(self, name: str, number: int, texts: list[Any]) -> str:
+        """Return a text of a note, which is made of its file if only what differs is there."""
+        if isinstance(texts[number], list):
+            lines = self._looked.text(name).split("\n")
+            for at, line in texts[number]:
+                lines[at] = line
+            texts[number] = "\n".join(lines)
+        return str(texts[number])
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, of which only a part is in the memory once more."""
+    at = 0
+    while (end := text.find("\n", at + _LONG)) >= 0:
+        yield from text[at:end].split("\n")
+        at = end + 1
+    yield from text[at:].split("\n")
 
 
 def _question(recipe: Recipe) -> str:
@@ -269,7 +287,7 @@ def _code() -> str:
     return digest.hexdigest() if rules else ""
 
 
-def _packed(note: Mapping[str, Any], texts: Iterable[str]) -> dict[str, str]:
+def _packed(note: Mapping[str, Any], texts: Iterable[object]) -> dict[str, str]:
     """Return a note with its texts, which take most of the memory, one after another."""
     digest, packer, packed = sha256(), zlib.compressobj(1), bytearray()
     pieces = (f"{', ' if number else ''}{json.dumps(text)}" for number, text in enumerate(texts))
