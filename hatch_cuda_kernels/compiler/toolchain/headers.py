@@ -18,7 +18,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -452,8 +453,8 @@ def _marked_includes(path: str) -> list[str]:
     except OSError:
         return []
     file = cpp.SourceFile(path, text)
-    hidden = parts_for_others(file)
     directives = [*find_includes(file)]
+    hidden = parts_for_others(file, sorted(one.start for one in directives))
     named = {one.spelling for one in directives if one.spelling}
     seen = {one.spelling for one in directives if not any(start <= one.start < end for start, end in hidden)} & named
     others = [_HIDDEN + name for name in sorted(named - seen)]
@@ -467,19 +468,29 @@ def _marked_includes(path: str) -> list[str]:
     return [*sorted(seen), *others, *(_BY_MACRO + name for name in sorted(names)), *parts]
 
 
-def parts_for_others(file: SourceFile) -> list[tuple[int, int]]:
-    """Return the ranges of a toolkit header that are for other compilers; none in a text with unbalanced conditions."""
+def parts_for_others(file: SourceFile, places: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the ranges of a toolkit header that are for other compilers; none in a text with unbalanced conditions.
+
+    Of what has none of the ``places`` in it, which are in order, nothing is told.
+    """
     if not any(word in file.text for word in ("RTC", "_CCCL_", "_LIBCUDACXX_")):
         return []
     try:
-        conditions = [one for one in file.directives if one.is_conditional and file.groups is not None]
+        conditions = [(at, one) for at, one in enumerate(file.directives) if one.is_conditional and file.groups]
     except cpp.TextError:
         return []
     parts: list[tuple[int, int]] = []
     is_hidden, is_settled = [False], [False]
     """For each group that is open, whether its branch is for others, and whether all that come are."""
-    start = 0
-    for one in conditions:
+    start = behind = 0
+    for at, one in conditions:
+        if one.start < behind:
+            continue
+        if one.word in {"if", "ifdef", "ifndef"}:
+            end = file.directives[file.group(at)[-1]].end
+            if bisect_left(places, one.start) == bisect_left(places, end):  # most groups include nothing
+                behind = end
+                continue
         if is_hidden[-1]:
             parts.append((start, one.start))
         start = one.end
