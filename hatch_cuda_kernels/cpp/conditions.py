@@ -1,7 +1,6 @@
 """The value of an ``#if``: true, false, or unknown where a macro's value is.
 
-Numbers are C++'s: 64 bits, signed unless a suffix or an operand says otherwise. What is unknown stays so unless the
-rest decides: ``0 && UNKNOWN`` is false.
+Numbers have 64 bits, signed unless a suffix or an operand says otherwise. ``0 && UNKNOWN`` is false.
 """
 
 from __future__ import annotations

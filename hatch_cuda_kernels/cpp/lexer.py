@@ -389,6 +389,11 @@ class SourceFile:
         return found
 
     @cached_property
+    def directive_words(self) -> frozenset[str]:
+        """The tokens of all directives."""
+        return frozenset().union(*(one.texts for one in self.directives))
+
+    @cached_property
     def defined(self) -> frozenset[str]:
         """The names that the directives define, those in groups that are off among them."""
         return frozenset(one.texts[0] for one in self.directives if one.word == "define" and one.texts)

@@ -225,26 +225,21 @@ class MacroTable:
         self.told_of: Final = frozenset().union(*self._behind.values())
         """Names of which it is known which headers leave them."""
         self._predefined: Final = predefined or {}
-        self._first: Final[dict[str, State]] = {name: found for name, found in self._predefined.items() if found}
+        self._first: Final[dict[str, State]] = {}
         """What holds of names of which no directive says anything, as far as that was asked."""
         self._is_foreign: Final = is_foreign
         self._history: Final[dict[str, list[Change]]] = {}
         self._now: Final[dict[str, State]] = {}
         """What holds of each name that was changed or looked up."""
         self._branches: Final[list[dict[str, State]]] = []
-        self._names = -1, frozenset[str]()
+        self.names: Final = {*self._predefined}
+        """Every name that may be a macro's somewhere."""
+        self._made: Final[dict[tuple[frozenset[tuple[str, str]], int], frozenset[str]]] = {}
         self.definitions: Final[dict[Macro, None]] = {}
         """Every definition that was read so far."""
         self._asked: Final[list[str]] = []
         """Each name that was looked up."""
         self._changes: Final[list[Change]] = []
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Every name that may be a macro's somewhere."""
-        if self._names[0] != len(self._history):
-            self._names = len(self._history), frozenset(self._predefined).union(self._history)
-        return self._names[1]
 
     def standing_for(self, words: Collection[str]) -> frozenset[str]:
         """Return the words, and the macros that some definition makes stand for nothing but these."""
@@ -254,10 +249,20 @@ class MacroTable:
             found |= fresh
         return frozenset(found)
 
+    def made(self, ends: frozenset[tuple[str, str]]) -> frozenset[str]:
+        """Return the macros whose names begin and end as ``##`` makes some."""
+        key = ends, len(self.names)
+        if ends and key not in self._made:
+            fitting = [name for name in self.names if name.endswith(tuple(last for _, last in ends))]
+            made = (one for first, last in ends for one in fitting if one.startswith(first) and one.endswith(last))
+            self._made[key] = frozenset(made)
+        return self._made.get(key, frozenset())
+
     def _at_first(self, name: str) -> State:
         found = self._first.get(name)
         if found is None:
-            found = self._first[name] = () if self._is_foreign(name) else (None,)
+            found = self._predefined.get(name, ()) or (() if self._is_foreign(name) else (None,))
+            self._first[name] = found
         return found
 
     def at(self, name: str, time: int) -> State:
@@ -312,6 +317,7 @@ class MacroTable:
         changes = [(self.time, name, state) for name, state in found.left.items()]
         self._changes.extend(changes)
         self._now.update(found.left)
+        self.names.update(found.left)
         for one in changes:
             self._history.setdefault(one[1], []).append(one)
 
@@ -322,6 +328,7 @@ class MacroTable:
         self.time += 1
         self._now[name] = found
         self._changes.append((self.time, name, found))
+        self.names.add(name)
         self._history.setdefault(name, []).append(self._changes[-1])
 
     def define(self, macro: Macro) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from hatch_cuda_kernels.cpp.declarations import Declaration
@@ -12,7 +11,7 @@ from hatch_cuda_kernels.cpp.lexer import SourceFile, TextError
 from hatch_cuda_kernels.cpp.macros import MacroTable, State
 from hatch_cuda_kernels.cpp.parser import DeclarationParser, FragmentError
 from hatch_cuda_kernels.cpp.stream import Stream, brace_macros
-from hatch_cuda_kernels.cpp.unit import Inclusion, Run, TranslationUnit, Visit
+from hatch_cuda_kernels.cpp.unit import Branches, Inclusion, TranslationUnit, Visit
 
 #: A file that is to be read, and the scope in which it is included.
 Scoped: TypeAlias = tuple[Visit, Declaration | None]
@@ -44,68 +43,26 @@ class Reading:
 
     def __iter__(self) -> Iterator[Declaration]:
         """Yield all declarations, those inside others among them."""
-        return iter(self._all)
-
-    @cached_property
-    def _all(self) -> list[Declaration]:
-        return [one for declaration in self.declarations for one in declaration]
+        return (one for declaration in self.declarations for one in declaration)
 
 
-class _Way:
-    """How a file is read: which runs and branches count, and with which macros. Equal ways give equal declarations."""
-
-    def __init__(self, visit: Visit, bracing: frozenset[str]) -> None:
-        self.visit: Final = visit
-        self._macros: Final = visit.macros.table
-        self._bracing: Final = bracing
-        self._made_names: Final[dict[frozenset[tuple[str, str]], frozenset[str]]] = {}
-
-    @property
-    def braces(self) -> frozenset[str]:
-        """The words that may become braces."""
-        return self._bracing & self.visit.words
-
-    @cached_property
-    def meanings(self) -> tuple[object, ...] | None:
-        """What the words of each run may mean that are macros; None where ``##`` may make any of them."""
-        found: list[object] = []
-        for item, _ in self.visit.nested:
-            if not isinstance(item, Run):
-                continue
-            if words := self._macros.names.intersection(self.visit.file.tokens(item.number)):
-                meant = self._macros.reached(words, item.time)
-                while (ends := _ends_of_made(meant)) and (made := self._made(ends) - meant.keys()):
-                    if ("", "") in ends:
-                        return None
-                    meant = self._macros.reached([*meant, *made], item.time)
-                there = frozenset(pair for pair in meant.items() if pair[1] != (None,))
-                found.append((there, self._bracing.intersection(meant)))
-        return tuple(found)
-
-    def _made(self, ends: frozenset[tuple[str, str]]) -> frozenset[str]:
-        """Return the macros whose names begin and end as ``##`` makes some."""
-        if ends not in self._made_names:
-            fitting = (name for name in self._macros.names if name.endswith(tuple(last for _, last in ends)))
-            made = (one for one in fitting if any(one.startswith(first) and one.endswith(last) for first, last in ends))
-            self._made_names[ends] = frozenset(made)
-        return self._made_names[ends]
-
-    def read_before(self) -> Reading | None:
-        """Return what the file declares, if it was read in the same way, maybe for another unit."""
-        for other, reading in self.visit.file.memory.get(_Way, ()):
-            if other.visit is self.visit:  # a unit has checked that its words mean the same, and what ``##`` makes
-                is_same = other.braces == self.braces
-            else:
-                is_same = other.visit.shape == self.visit.shape and other.meanings == self.meanings is not None
-            if is_same:
-                return cast("Reading", reading)
-        return None
-
-    def remember(self, reading: Reading) -> None:
-        """Remember what the file declares."""
-        known = self.visit.file.memory.setdefault(_Way, [])
-        if not known or self.meanings is not None:
-            known.append((self, reading))
+def _way(visit: Visit, bracing: frozenset[str]) -> Iterator[Hashable]:
+    """Yield how a file is read: which runs and branches count, and with which macros. Equal ways read it alike."""
+    table = visit.macros.table
+    for item, depth in visit.nested:
+        if isinstance(item, Inclusion):
+            yield item.visit.file.name
+        elif isinstance(item, Branches):
+            yield (depth, item.conditions, *map(len, item.branches))
+        elif not (words := table.names.intersection(visit.file.tokens(item.number))):
+            yield item.number
+        else:
+            meant = table.reached(words, item.time)
+            while ("", "") not in (ends := _ends_of_made(meant)) and (made := table.made(ends) - meant.keys()):
+                meant = table.reached([*meant, *made], item.time)
+            # What may make any name is not compared.
+            there = visit if ("", "") in ends else frozenset(pair for pair in meant.items() if pair[1] != (None,))
+            yield item.number, there, bracing.intersection(meant)
 
 
 def _ends_of_made(meant: Mapping[str, State]) -> frozenset[tuple[str, str]]:
@@ -119,8 +76,7 @@ def parse(
 ) -> tuple[list[Reading], frozenset[str]]:
     """Return what the files of a unit declare, and the names of files that stand inside declarations of others.
 
-    Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for brackets without their
-    counterpart.
+    Of files whose names ``is_read`` does not want, only the macros count. Raises TextError for uneven brackets.
     """
     fragments: set[str] = set()
     while True:
@@ -157,18 +113,24 @@ class _UnitParser:
 
     def _visit(self, visit: Visit, scope: Declaration | None, *, is_root: bool) -> Iterator[Scoped]:
         """Read a file in its scope, unless it was read so; yield what it includes, with the scopes of that."""
-        way = _Way(visit, self._bracing)
         names = {one.visit.file.name for one in visit.inclusions}
         is_shared = scope is None and not is_root and names.isdisjoint(self._fragments)
-        known = way.read_before() if is_shared else None
+        known = self._read_before(visit) if is_shared else None
         if known is not None:
             self._readings.append(known)
             yield from ((one.visit, None) for one in visit.inclusions)
         else:
-            yield from self._read(way, scope, is_root=is_root, is_shared=is_shared)
+            yield from self._read(visit, scope, is_root=is_root, is_shared=is_shared)
 
-    def _read(self, way: _Way, scope: Declaration | None, *, is_root: bool, is_shared: bool) -> Iterator[Scoped]:
-        visit = way.visit
+    def _read_before(self, visit: Visit) -> Reading | None:
+        """Return what a file declares, if it was read in the same way, maybe for another unit."""
+        # A unit has checked that the words of a visit mean the same in it, and what ``##`` makes.
+        key = _way, self._bracing & visit.words
+        if key not in visit.memory and (known := visit.file.memory.get(_way)):
+            visit.memory[key] = known.get((*_way(visit, self._bracing),))
+        return cast("Reading | None", visit.memory.get(key))
+
+    def _read(self, visit: Visit, scope: Declaration | None, *, is_root: bool, is_shared: bool) -> Iterator[Scoped]:
         scopes: dict[int, Declaration | None] = {}
         inside: set[int] = set()
         inclusions: dict[int, Inclusion] = {}
@@ -189,7 +151,8 @@ class _UnitParser:
                 scope.included += found
             inclusions |= {id(one): one for one in stream.inclusions}
         if is_shared and len(streams) == 1 and not inside and not any(scopes.values()):
-            way.remember(self._readings[-1])
+            visit.file.memory.setdefault(_way, {})[(*_way(visit, self._bracing),)] = self._readings[-1]
+            visit.memory[_way, self._bracing & visit.words] = self._readings[-1]
         for key, inner in inclusions.items():
             if key in scopes and key not in inside:
                 yield inner.visit, scopes[key]

@@ -5,7 +5,7 @@ Only directives are read for it. A condition whose value is unknown lets all of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -109,18 +109,6 @@ class Visit:
         """The files that are included, in order."""
         return [item for item, _ in self.nested if isinstance(item, Inclusion)]
 
-    @cached_property
-    def shape(self) -> tuple[object, ...]:
-        """The runs, and what stands between them."""
-        return tuple(
-            item.number
-            if isinstance(item, Run)
-            else item.visit.file.name
-            if isinstance(item, Inclusion)
-            else (depth, item.conditions, tuple(map(len, item.branches)))
-            for item, depth in self.nested
-        )
-
 
 class Condition(NamedTuple):
     """A conditional directive that was reached, and whether it holds: None where that is unknown."""
@@ -177,9 +165,9 @@ class _Trace:
     visit: Visit
     inclusions: Sequence[tuple[SourceFile, Directive, Sequence[SourceFile]]]
     """Each directive that includes, with the files that it stands for."""
-    passed: Collection[str]
+    passed: frozenset[str]
     """Files that it does not read again."""
-    read: Collection[str]
+    read: frozenset[str]
     """Files that it reads."""
     once: Sequence[str]
     """Files that are not to be read behind it."""
@@ -273,18 +261,19 @@ class _UnitReader:
         self._left -= sum(map(len, (macros.names, macros.changes, inclusions, wanted, conditions)))
         if len(known) < _MOST_TRACES:
             once = [name for depth, name in onces if depth == len(self._once)]
-            count = self._unit.count - frame.read + 1
-            known.append(_Trace(visit, inclusions, [*passed], [*read], once, count, conditions, unresolved))
+            count, files = self._unit.count - frame.read + 1, (frozenset(passed), frozenset(read))
+            known.append(_Trace(visit, inclusions, *files, once, count, conditions, unresolved))
 
     def _repeated(self, file: SourceFile) -> Visit | None:
         """Return how a file was read before, by this unit or another, where that would be the same here."""
         macros = self._unit.macros
         known: list[_Trace] = file.memory.get(self._key, [])
+        over = {*self._open}.union(*self._once)
         for one in known:
             visit = one.visit
             if (
-                all(self._read_since(name) is None for name in one.read)
-                and all(self._read_since(name) is not None for name in one.passed)
+                one.read.isdisjoint(over)
+                and one.passed <= over
                 and all(self._files_of(including, directive) == files for including, directive, files in one.inclusions)
                 and macros.answers(visit.macros.asked)
                 and self._means_the_same(visit)
@@ -308,12 +297,11 @@ class _UnitReader:
             known = {*before.made, *(one for found in meant.values() for one in found if one is not None)}
             words = frozenset().union(*(one.words for one in visit.whole if self._has_words(one.file.name)))
             making = (one for one in known if one.makes_names and not leading_to([one.name], known).isdisjoint(words))
-            visit.memory[self._key] = meant, {ends for one in making for ends in one.made_names}
+            visit.memory[self._key] = meant, frozenset(ends for one in making for ends in one.made_names)
         meant, made = visit.memory[self._key]
         if self._meanings(visit, macros, macros.time) != meant:
             return False
-        every = macros.names | before.table.names if made else ()
-        names = [one for one in every if any(one.startswith(first) and one.endswith(last) for first, last in made)]
+        names = macros.made(made) | before.table.made(made)
         return all(macros.at(one, macros.time) == before.table.at(one, before.since) for one in names)
 
     def _meanings(self, visit: Visit, table: MacroTable, time: int) -> dict[str, State]:

@@ -117,8 +117,7 @@ def _read_device_pass(closure: Closure, options: NvrtcOptions, before: DevicePas
     # No header of the toolkit has the guards of these files, and what only begins with an underscore in a project's.
     defined = frozenset().union(*(file.defined for name, file in files.items() if is_projects(name)))
     own = {file.guard for file in files.values()} | {name for name in defined if not libraries.has_toolkit_prefix(name)}
-    ours = (file for name, file in files.items() if is_projects(name))
-    words = frozenset().union(*(one.texts for file in ours for one in file.directives))
+    words = frozenset().union(*(file.directive_words for name, file in files.items() if is_projects(name)))
     behind = libraries.macros_behind_headers(options.std, words)
     nvcc = {name: state for macros in behind.values() for name, state in macros.items()}
     nvcc |= libraries.nvcc_macros(options.std)

@@ -1,8 +1,7 @@
 """Which declarations are for the device, by the marks of CUDA C++, as words and as attributes; and what is aligned.
 
 Alignments are as nvcc takes them: ``aligned`` never makes one less, unless a class is packed. NVRTC lets it, without a
-word. It refuses an ``alignas`` that would, so that is what an attribute becomes; where NVRTC then objects, the
-attribute says nothing to nvcc and goes.
+word. It refuses an ``alignas`` that would, so that is what an attribute becomes; it goes where NVRTC then objects.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Each project file is under one virtual name that no disk has. The other headers are the standard ones, and what the
 toolkit's ask for: those that are installed, or those that a store was built with. NVRTC looks in memory for what a
 directive spells, in any file: a toolkit header finds the project's headers so, in the order of the include folders, and
-a standard header where the project has none of that name; sources find the standard headers. Before all come headers
-that are declared.
+a standard header where the project has none of that name; sources find the standard ones. Declared ones come first.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ class Origin(NamedTuple):
         return self._replace(files={**self.files, **files}, targets=targets)
 
     def read(self, start: Iterable[str], macros: MacroTable, has_words: Callable[[str], bool]) -> TranslationUnit:
-        """Read those of some files that are in memory, and all they include. Raises TextError, InclusionError.
-
-        ``has_words`` is as for a unit.
-        """
+        """Read those of some files that are in memory, and all they include, as a unit is read, with its errors."""
 
         def resolve(file: SourceFile, directive: Directive) -> Sequence[str]:
             name = self.target(file, directive)

@@ -229,10 +229,10 @@ def _read_as_nvrtc(closure: Closure, options: NvrtcOptions) -> TranslationUnit:
 
 def _uses_of(unit: TranslationUnit, aliases: Mapping[str, Chain]) -> set[Chain]:
     """Return the names that the project's files use where their headers are not included yet."""
-    others = dict(aliases)
+    others, roots = dict(aliases), {"cuda", *namespaces()}
     for macro in (one for one in unit.macros.definitions if is_projects(one.file)):
         meant = tuple(token.text for token in macro.body if token.text != "::")
-        if len(meant) > 1 and meant[0] in {"cuda", *namespaces()} and all(map(is_identifier, meant)):
+        if len(meant) > 1 and meant[0] in roots and all(map(is_identifier, meant)):
             others[macro.name] = meant
     key = frozenset(others.items())
     found: set[Chain] = set()

@@ -99,8 +99,7 @@ class ProjectFiles:
     instead of probing makes names case-exact on every system. A symbolic link out of the project is ``outside``,
     and so is all below it. Names that no include could spell are left out. ``given`` texts, by path, are files as well.
     With ``only``, the project is a store's: it has these files, each with this sha256, and what else is in its folder
-    is not looked at. ``@NAME`` is the folder of an import package that is installed, unless ``copies`` has another for
-    that; a store has such folders itself.
+    is not looked at. ``@NAME`` is an installed import package's folder, unless ``copies`` or a store has another.
     """
 
     def __init__(

@@ -53,8 +53,7 @@ def read_closure(
 
     ``include`` are folders; ``headers`` are paths of what computed includes need, and globs of what they may;
     ``define`` are the options' macros, which may name headers too. A ``project`` of that root, shared by many calls,
-    lists each folder and reads each file once. ``outer`` are the headers outside the project. Raises InputError, one
-    line for each problem.
+    lists each folder and reads each file once. ``outer`` are headers outside it. Raises InputError with all problems.
     """
     reader = _Reader(project or Project(root), source, include, define)
     start = reader.start

@@ -293,8 +293,7 @@ class Project:
     def _target(self, path: str, spelling: str, include: tuple[str, ...]) -> tuple[str | None, bool]:
         """Return the path that a spelling in a file stands for, and whether the project has it.
 
-        A missing file that is spelled with ``..`` gets the virtual name it would have: from a toolkit folder, ``..``
-        could reach a file that nobody hashed.
+        A missing file that is spelled with ``..`` gets the name it would have: elsewhere, nobody may have hashed one.
         """
         name = spelling[1:-1].replace("\\", "/")
         folders = (posixpath.dirname(path), *include) if spelling[0] == '"' else include

@@ -340,8 +340,7 @@ class _Names:
     def qualify(self, parts: Iterable[Spelling], kernel: str) -> tuple[str, ...]:
         """Return a kernel's template arguments with the namespaces of what is declared in those that it is in itself.
 
-        A name with part of its namespaces, or none, as where it is launched, gets the rest if only one declaration can
-        be meant.
+        A name with part of its namespaces, or none, as where it is launched, gets the rest if that can mean but one.
         """
         inside = tuple(kernel.split("::")[:-1])
         around = [inside[:count] for count in range(len(inside), -1, -1)]
