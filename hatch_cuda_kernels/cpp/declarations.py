@@ -103,15 +103,27 @@ class Declaration:
     _body_span: tuple[int, int] | None = None
     """Where its body is in the stream, if that was asked for."""
 
-    def forget(self) -> None:
-        """Let go of tokens that hardly anybody asks for; who does has them read again."""
+    def forget(self) -> int:
+        """Let go of tokens that hardly anybody asks for; return where those before a body end, or -1 where more may."""
         shares_use = self.tokens[0].nth or self.tokens[-1].use is not None  # with what is before or behind it
         if self.kind not in _SELDOM_ASKED or shares_use or not self.is_closed:
-            return
+            return -1
+        self._words, end = self.words, self.tokens[-1 if self.body is None else -2].at
         if self.body is not None:
-            self._words = self.words
-            self._body_span = self.tokens[self.body[0]].at, self.tokens[self.body[1]].behind
+            first, last = (self.tokens[at] for at in self.body)
+            self._body_span, end = (first.at, last.behind), end if first.text != "try" else -1
         del self.tokens, self.top
+        return end
+
+    def again(self, stream: Stream, parent: Declaration | None, begin: int, behind: int) -> Declaration:
+        """Return a declaration of the same tokens that stands elsewhere, and ends before a token."""
+        found = Declaration(self.kind, stream, [], parent, self.name, self.qualifier, [], self.template)
+        found.is_specialization, found.parameters, found.body = self.is_specialization, self.parameters, self.body
+        found.declarators, found._words, found.begin = self.declarators, self._words, begin
+        if self._body_span is not None:
+            found._body_span = begin - self.begin + self._body_span[0], behind
+        del found.tokens, found.top
+        return found
 
     def __getattr__(self, name: str) -> Any:
         """Read the tokens again. Raises TextError."""
@@ -242,7 +254,7 @@ class Declaration:
             yield from member
 
 
-@dataclass
+@dataclass(slots=True)
 class Head:
     """The tokens of a declaration as they are read, and what was noticed of them."""
 
@@ -295,10 +307,10 @@ class Head:
         found.begin = self.tokens[0].at
         return found
 
-    def words(self, first: int = 0, last: int | None = None) -> list[str]:
-        """Return the identifiers outside brackets between two tokens."""
+    def words(self, first: int = 0, last: int | None = None) -> Iterator[str]:
+        """Yield the identifiers outside brackets between two tokens."""
         end = len(self.tokens) if last is None else last
-        return [self.tokens[at].text for at in self.top if first <= at < end and is_identifier(self.tokens[at].text)]
+        return filter(is_identifier, (self.tokens[at].text for at in self.top if first <= at < end))
 
 
 def class_names(head: Head) -> tuple[list[str], bool]:
@@ -362,7 +374,7 @@ def described(head: Head, stream: Stream, parent: Declaration | None) -> Declara
     found = head.declare("unknown", stream, parent)
     found.parameters, found.body = head.parameters, head.body
     first = head.template[1] if head.template else 0
-    words = head.words(first)
+    words = [*head.words(first)]
     kind = _kind_by_word(head, words)
     if kind is not None:
         found.kind = kind

@@ -7,7 +7,7 @@ code is written in, and neither changes where the declaration ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hatch_cuda_kernels.cpp.declarations import (
     CALLED,
@@ -36,6 +36,8 @@ _BEHIND_PARAMETERS: Final = frozenset(
     {"const", "volatile", "noexcept", "override", "final", "try", "requires", "throw"}
 )
 _BRACKETS: Final = CLOSED.union(CLOSING)
+#: The tokens of a declaration, what macros among them become, and the name of the scope around it, if one has that.
+_Spelling: TypeAlias = "tuple[tuple[str, ...], tuple[tuple[int, tuple[str, ...], frozenset[str]], ...], str]"
 #: What tells something in angle brackets.
 _IN_ANGLES: Final = frozenset("<>=;()[]{}")
 
@@ -49,6 +51,7 @@ class DeclarationParser:
 
     def __init__(self, stream: Stream, scopes: dict[int, Declaration | None], inside: set[int], at: int = 0) -> None:
         self._stream: Final = stream
+        self._alike: Final[dict[_Spelling, Declaration]] = {}
         stream.read_at = lambda first, parent: DeclarationParser(stream, {}, set(), first).declaration(parent)
         self._cursor: Final = Cursor(stream, at)
         self._scopes: Final = scopes
@@ -70,40 +73,61 @@ class DeclarationParser:
     def scope(self, parent: Declaration | None, *, is_open: bool) -> list[Declaration]:
         """Read declarations up to the brace that closes a scope, which is left to be read, or to the file's end."""
         found: list[Declaration] = []
-        while (token := self._cursor.peek()) is not None:
+        while True:
+            if (spelling := self._spelling(at := self._cursor.place, parent)) in self._alike:
+                found.append(self._again(self._alike[spelling], at, at + len(spelling[0]), parent))
+                continue
+            if (token := self._cursor.peek()) is None:
+                break
             if token.text == "}":
                 if is_open:
                     return found
                 raise self._stream.error("a brace that closes nothing", token.at)
-            if token.text.startswith(INCLUSION):
-                self._cursor.take()
-                self._scopes[id(self._inclusion(token.text))] = parent
-            elif token.text == ";" or self._is_label(token):
-                self._cursor.take()
-            elif token.text in _PRAGMAS:
-                self._take(pragma := Head())
-                if self._next() == "(":
-                    self._group(pragma)
-            else:
-                found.append(self.declaration(parent))
-                found[-1].forget()
+            if not self._passes(token, parent):
+                found.append(one := self.declaration(parent))
+                if one.forget() == at + len(spelling[0]) - 1 and one.begin == at >= 0 != len(spelling[0]):
+                    self._alike[spelling] = one
         if is_open and parent is not None:
             raise self._stream.error("a brace that nothing closes", parent.begin)
         return found
 
-    def _inclusion(self, text: str) -> Inclusion:
-        return self._stream.inclusions[int(text.removeprefix(INCLUSION))]
+    def _spelling(self, at: int, parent: Declaration | None) -> _Spelling:
+        """Return what tells how a declaration is read, if it ends at the next semicolon or has its body there."""
+        behind, owner = self._stream.stop(at) + 1, "" if parent is None else parent.name  # which tells constructors
+        texts = tuple(self._stream.texts[at:behind]) if at >= 0 else ()
+        if texts[-1:] not in {(";",), ("{",)} or texts[0] in {"namespace", "struct"}:
+            return (), (), ""
+        uses = tuple((use.first - at, use.texts, use.others) for use in self._stream.uses(at, behind))
+        return texts, uses, owner if owner in texts or any(owner in use for _, use, _ in uses) else ""
 
-    def _is_label(self, token: StreamToken) -> bool:
-        """Return whether an access specifier is next, of which the colon is left to be read."""
-        if token.text == ":":
+    def _again(self, known: Declaration, at: int, behind: int, parent: Declaration | None) -> Declaration:
+        """Read what is as a declaration that was read, as most are in large headers."""
+        self._cursor.waiting.clear()
+        self._cursor.at = behind
+        closing = None if known.body is None else self._skip(StreamToken("{", behind - 1))
+        return known.again(self._stream, parent, at, behind if closing is None else closing.behind)
+
+    def _passes(self, token: StreamToken, parent: Declaration | None) -> bool:
+        """Take what is next, if it is no declaration: an inclusion, a semicolon, a label or a pragma."""
+        if token.text.startswith(INCLUSION):
+            self._scopes[id(self._inclusion(token.text))] = parent
+        elif token.text in _PRAGMAS:
+            self._take(pragma := Head())
+            if self._next() == "(":
+                self._group(pragma)
             return True
-        if token.text not in _ACCESS:
+        elif token.text in _ACCESS:
+            self._cursor.take()
+            if self._next() != ":":
+                self._cursor.put_back([token])
+                return False
+        elif token.text not in {";", ":"}:
             return False
         self._cursor.take()
-        is_label = self._next() == ":"
-        self._cursor.put_back([] if is_label else [token])
-        return is_label
+        return True
+
+    def _inclusion(self, text: str) -> Inclusion:
+        return self._stream.inclusions[int(text.removeprefix(INCLUSION))]
 
     def _next(self) -> str:
         """Return the text of the next token; empty at the end."""
@@ -348,7 +372,7 @@ class DeclarationParser:
 
     def _brace(self, head: Head, parent: Declaration | None) -> Declaration | None:
         """Take a brace and what it holds. Return the declaration if it is a scope's, or ends with it."""
-        words = head.words()
+        words = [*head.words()]
         if head.value >= 0:
             self._group(head)
         elif "namespace" in words[:2] and head.parameters is None:
@@ -379,8 +403,7 @@ class DeclarationParser:
     def _body(self, head: Head) -> None:
         first = head.colon if head.colon >= 0 and head.parameters is not None else len(head.tokens)
         is_try = first > 0 and head.tokens[first - 1].text == "try"
-        opening = self._take(head)
-        self._close(head, opening)
+        self._close(head, self._take(head))
         while is_try and self._next() == "catch":
             self._take(head)
             self._group(head)
@@ -388,13 +411,14 @@ class DeclarationParser:
         head.body = first - is_try, len(head.tokens) - 1
 
     def _close(self, head: Head, opening: StreamToken) -> None:
-        """Pass all up to the brace that closes one, and take that."""
-        before = opening.at
-        closing = self._cursor.skip_braces(opening)
         head.top.append(len(head.tokens))
-        head.tokens.append(closing)
-        for number in self._stream.inclusions_between(before, closing.at):
+        head.tokens.append(self._skip(opening))
+
+    def _skip(self, opening: StreamToken) -> StreamToken:
+        closing = self._cursor.skip_braces(opening)
+        for number in self._stream.inclusions_between(opening.at, closing.at):
             self._inside.add(id(self._stream.inclusions[number]))
+        return closing
 
     def _scoped(self, head: Head, kind: Kind, parent: Declaration | None, names: Sequence[str]) -> Declaration:
         first = len(head.tokens)
@@ -407,13 +431,12 @@ class DeclarationParser:
 
     def _class(self, head: Head, parent: Declaration | None) -> Declaration:
         words, specialized = class_names(head)
-        words_before = head.words()
         if head.tokens[head.key].text == "enum":
             found = self._enumeration(head, parent, words)
         else:
             found = self._scoped(head, "class", parent, words)
         found.is_specialization |= specialized
-        tail = Head(head.tokens, head.top, head.angles)
+        tail, is_const = Head(head.tokens, head.top, head.angles), "const" in head.words()
         first = len(head.tokens)
         while (text := self._next()) not in {";", "}", ""}:
             if text == "{":
@@ -424,7 +447,7 @@ class DeclarationParser:
         tail.end_value()
         if text == ";":
             self._take(tail)
-        found.declarators = declarators_of(tail, first, is_const="const" in words_before)
+        found.declarators = declarators_of(tail, first, is_const=is_const)
         return found
 
     def _enumeration(self, head: Head, parent: Declaration | None, names: Sequence[str]) -> Declaration:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 #: What the token of an included file begins with; the number of the inclusion follows.
 INCLUSION: Final = "#include "
-#: Tokens that are read at once where none is a macro, first and at most: many are passed by.
-_AT_FIRST: Final = 4
-_AT_ONCE: Final = 32
 #: Words that a lambda may follow.
 _BEFORE_LAMBDA: Final = frozenset({"return", "co_return", "co_yield", "co_await", "throw", "case", "else", "do"})
 #: More tokens than captures have in code that people write.
@@ -130,7 +127,7 @@ class Stream:
 
     def forget(self) -> None:
         """Let go of lists of tokens that are made again where they are asked for."""
-        for name in ("texts", "braces", "names", "_closing"):
+        for name in ("texts", "stops", "names", "_closing"):
             self.__dict__.pop(name, None)
         self._places.clear()
 
@@ -138,8 +135,7 @@ class Stream:
     def readings(cls, visit: Visit, bracing: frozenset[str], fragments: Collection[str] = ()) -> list[Stream]:
         """Return every way to read a file: one, unless braces depend on conditions of which nothing is known.
 
-        Of the files ``fragments``, the tokens are part of those that include them. Raises TextError where there are
-        too many ways.
+        The tokens of ``fragments`` are part of the files that include them. Raises TextError for too many ways.
         """
         first = cls(visit, bracing, {}, fragments)
         found, waiting = [first], [*first.assumed]
@@ -223,10 +219,22 @@ class Stream:
         return self._run(at)[0].time
 
     @cached_property
-    def braces(self) -> list[int]:
-        """The indices of braces, and of macros that may become some."""
-        wanted = self._bracing | {"{", "}"}
+    def stops(self) -> list[int]:
+        """The indices of semicolons, of files that are included, of braces, and of macros that may become some."""
+        wanted = {";", "{", "}", *self._bracing, *(self.texts[at] for at in self._included_at)}
         return [*compress(range(len(self.texts)), map(wanted.__contains__, self.texts))]
+
+    def stop(self, at: int) -> int:
+        """Return the index of the next semicolon, brace or included file; that of a token itself where none follows."""
+        number = bisect_left(self.stops, at)
+        return self.stops[number] if number < len(self.stops) else at
+
+    def uses(self, at: int, behind: int) -> Iterator[Use]:
+        """Yield the uses of macros that begin between two places. Raises TextError for one that is too long."""
+        for name in self.names[bisect_left(self.names, at) : bisect_left(self.names, behind)]:
+            if name >= at and (use := self.use(name)) is not None:
+                at = use.last
+                yield use
 
     @cached_property
     def names(self) -> list[int]:
@@ -268,13 +276,14 @@ class Stream:
 
     def use(self, at: int) -> Use | None:
         """Return the use of a macro that begins at a token, if one does. Raises TextError for one that is too long."""
-        macro, time = self.macro(at), self.time(at)
+        key = self.texts[at], self.time(at)
+        if (known := self._plain_uses.get(key)) is not None:
+            return Use(at, at + 1, *known)
+        macro, time = self._macro_at(*key), key[1]
         is_called = macro is not None and macro.parameters is not None
         last = self._behind_call(at + 1) if is_called else at + 1
         if macro is None or (is_called and last == at + 1):
             return None
-        if (known := self._plain_uses.get((macro.name, time))) is not None:
-            return Use(at, last, *known)
         while True:
             taken = [MacroToken(text, is_spaced=True) for text in self.texts[at:last]]
             try:
@@ -286,7 +295,7 @@ class Stream:
             if further == last or found[-1].text in found[-1].hidden:
                 made = tuple(one.text for one in found), self._others(macro.name, time)
                 if not is_called and called is None:
-                    self._plain_uses[macro.name, time] = made
+                    self._plain_uses[key] = made
                 return Use(at, last, *made)
             last = further
 
@@ -368,9 +377,14 @@ class Cursor:
 
     def __init__(self, stream: Stream, at: int = 0) -> None:
         self.stream: Final = stream
-        self._at, self._at_once = at, _AT_FIRST
+        self.at = at
         self.waiting: Final[list[StreamToken]] = []
         """Tokens that come next, last token first; ``pull`` gets more where there are none."""
+
+    @property
+    def place(self) -> int:
+        """The index in the stream of the next token; -1 inside what a macro becomes."""
+        return self.at if not self.waiting else self.waiting[-1].at if not self.waiting[-1].nth else -1
 
     def peek(self) -> StreamToken | None:
         """Return the next token; None at the end."""
@@ -388,22 +402,21 @@ class Cursor:
         """Read on until a token waits; return whether one does."""
         texts, stream = self.stream.texts, self.stream
         names = stream.names
-        while self._at < len(texts):
-            at = self._at
+        while self.at < len(texts):
+            at = self.at
             number = bisect_left(names, at)
-            end = min(at + self._at_once, names[number] if number < len(names) else len(texts))
-            self._at_once = min(self._at_once * 2, _AT_ONCE)
+            end = min(stream.stop(at) + 1, names[number] if number < len(names) else len(texts))
             if end > at:
                 fields = zip(texts[at:end][::-1], range(end - 1, at - 1, -1), repeat(None), repeat(0))
                 self.waiting.extend(map(tuple.__new__, repeat(StreamToken), fields))  # a third of StreamToken()'s time
-                self._at = end
+                self.at = end
                 return True
             use = stream.use(at)
             if use is None:
                 self.waiting.append(StreamToken(texts[at], at))
-                self._at += 1
+                self.at += 1
                 return True
-            self._at = use.last
+            self.at = use.last
             if use.texts:
                 self.waiting.extend(use.tokens()[::-1])
                 return True
@@ -417,35 +430,35 @@ class Cursor:
             depth += (token.text == "{") - (token.text == "}")
             if not depth:
                 return token
-        braces, texts = stream.braces, stream.texts
-        number = bisect_left(braces, self._at)
-        while number < len(braces):
-            at = braces[number]
+        stops, texts = stream.stops, stream.texts
+        number = bisect_left(stops, self.at)
+        while number < len(stops):
+            at = stops[number]
             text = texts[at]
             if text == "{":
                 depth += 1
             elif text == "}":
                 depth -= 1
                 if not depth:
-                    self._at = at + 1
+                    self.at = at + 1
                     return StreamToken("}", at)
-            else:
+            elif is_identifier(text):
                 closing = self._skip_use(at, depth)
                 if isinstance(closing, StreamToken):
                     return closing
                 depth = closing
-                number = bisect_left(braces, self._at)
+                number = bisect_left(stops, self.at)
                 continue
             number += 1
         raise stream.error("a brace that nothing closes", opening.at)
 
     def _skip_use(self, at: int, depth: int) -> StreamToken | int:
         """Go on behind a macro that may become a brace; return the depth there, or the brace that closes the last."""
-        self._at = self.stream.behind_even(at)
-        if self._at > at:
+        self.at = self.stream.behind_even(at)
+        if self.at > at:
             return depth
         use = self.stream.use(at)
-        self._at = at + 1 if use is None else use.last
+        self.at = at + 1 if use is None else use.last
         for nth, text in enumerate(() if use is None else use.texts):
             depth += (text == "{") - (text == "}")
             if not depth and use is not None:
@@ -454,6 +467,5 @@ class Cursor:
         return depth
 
     def tokens(self) -> Iterator[StreamToken]:
-        """Yield what is left."""
-        while (token := self.take()) is not None:
-            yield token
+        """Return what is left."""
+        return iter(self.take, None)

@@ -234,6 +234,31 @@ def test_tokens_that_were_let_go_of_are_read_again_as_they_were(monkeypatch):
     assert [*map(told, reading)] == [*map(told, whole)]
 
 
+ALIKE = """
+#define MARK __device__
+#define LOG(x)
+struct A { A(); A(int); MARK static int f(int x = 1) { return x; } using T = int[4]; API(x) A(); };
+struct B { A(); B(int); MARK static int f(int x = 1) { struct L { }; return x + 1; } using T = int[4]; API(x) A(); };
+struct C { LOG(1) using T = int[4]; LOG(2) using T = int[4]; void g() try { } catch (...) { } };
+struct D { void g() try { } catch (int) { } catch (...) { } void h() const { } };
+#undef MARK
+#define MARK using U = int;
+struct E { MARK static int f(int x = 1) { return x; } using T = int[4]; void h() const { {} } };
+struct F { E(): x(1) { } int x; };
+struct G { E(): x(1) { ; } G(): x(1) { } int x; };
+"""
+
+
+def test_a_declaration_of_the_tokens_of_another_is_read_as_it_is_alone(monkeypatch):
+    """What tells constructors, what macros become and what stands behind a body make a difference."""
+    (reading,), _ = readings(ALIKE)
+    monkeypatch.setattr(Declaration, "forget", lambda _: None)  # then each is read by itself
+    (alone,), _ = readings(ALIKE)
+    assert [*map(told, reading)] == [*map(told, alone)]
+    assert [one.scope for one in reading] == [one.scope for one in alone]
+    assert sum(one.is_constructor for one in reading) == sum(one.is_constructor for one in alone) == 5
+
+
 def holds_tokens(one):
     """Return whether nothing needs to be read again for a declaration's tokens."""
     try:
