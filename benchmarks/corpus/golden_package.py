@@ -194,9 +194,10 @@ def drafted(ported: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _module(manifest: str) -> dict[str, Any]:
-    """Return a draft's module, with the options that it states for all."""
+    """Return a draft's module, with the options that it states for all, and for the architectures of the goldens."""
     data = yaml.safe_load(manifest)
     (module,) = data["modules"].values()
+    module.pop("arches", None)
     options = {**data.get("options", {}), **module.get("options", {})}
     return {**module, "options": options} if options else module
 
