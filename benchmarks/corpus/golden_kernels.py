@@ -28,6 +28,8 @@ _NOISE: Final = (
     (re.compile(r"_INTERNAL_[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:_\d+)?"), "INTERNAL"),
 )
 _OWN: Final = re.compile(r"(?:_INTERNAL|__nv_static)_\w+|_GLOBAL__N__\w+|\(anonymous namespace\)")
+#: What the device's linker puts before the symbol of what one translation unit alone has.
+_STATIC: Final = re.compile(r"^__nv_static_\d+__[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}_(?=\w)")
 _LONG_NAME: Final = 90
 
 
@@ -58,7 +60,7 @@ def entries(ptx: str) -> dict[str, str]:
 
 def names(symbols: Iterable[str]) -> list[str]:
     """Return demangled names without what tells translation units apart; ``long long`` is ``long``."""
-    listed = list(symbols)
+    listed = [_STATIC.sub("", symbol) for symbol in symbols]
     done = subprocess.run(["c++filt"], input="\n".join(listed), capture_output=True, text=True, check=True)
     shown = (name.removeprefix("void ") for name in done.stdout.splitlines()[: len(listed)])
     plain = (_OWN.sub("", name).replace("::::", "::").removeprefix("::") for name in shown)

@@ -134,6 +134,8 @@ def test_names_do_not_tell_the_compilers_apart():
     nvrtc = ["_ZN41_GLOBAL__N__00000000_9_module_cu_09efecc34anonEPi", "_Z2ttILi4EEvPx", "k"]
     nvcc = ["_ZN36_GLOBAL__N__be8be50e_4_k_cu_27413b964anonEPi", "_Z2ttILi4EEvPl", "k"]
     assert names(nvrtc) == names(nvcc) == ["anon(int*)", "tt<4>(long*)", "k"]
+    linked = "__nv_static_36__7d4baf56_14_ntt_moddown_cu_b33cfd02_"
+    assert names([f"{linked}_Z1kPi", f"{linked}k"]) == ["k(int*)", "k"]
 
 
 def test_digests_tell_code_apart():
