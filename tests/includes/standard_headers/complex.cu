@@ -8,6 +8,16 @@ CHECK(Z(1e300, 1e300) / Z(1e300, 1e300) == 1.0 && std::norm(Z(3, 4)) == 25 && st
 CHECK((Z(1, 2) + 1.0).real() == 2 && -Z(1, 2) == Z(-1, -2) && Z(std::complex<float>(1, 2)) == Z(1, 2));
 CHECK(sizeof(std::complex<float>) == 8 && std::is_trivially_copyable<Z>::value);
 
+#define POWER(type, ...) CHECK(std::is_same<type, decltype(std::pow(__VA_ARGS__).real())>::value)
+POWER(float, std::complex<float>(1), 2);
+POWER(float, std::complex<float>(1), 2.f);
+POWER(float, 2.f, std::complex<float>(1));
+POWER(double, std::complex<float>(1), 2.0);
+POWER(double, std::complex<float>(1), 2u);
+POWER(double, 2, std::complex<float>(1));
+POWER(double, std::complex<float>(1), Z(1));
+POWER(double, Z(1), 2.f);
+
 using namespace std;
 
 CHECK(1i * 1i == Z(-1) && std::is_same<decltype(2if), complex<float>>::value);

@@ -1,10 +1,12 @@
 #include <bit>
+#include <cmath>
 #include <compare>
 #include <complex>
 #include <concepts>
 #include <iterator>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <source_location>
 #include <span>
 #include <tuple>
@@ -14,6 +16,15 @@ static_assert(std::bit_cast<unsigned>(1.f) == 0x3f800000u && std::popcount(7u) =
 static_assert(std::countr_zero(8u) == 3 && std::bit_ceil(5u) == 8 && std::bit_floor(5u) == 4 && std::bit_width(5u) == 3);
 static_assert(std::rotl(0x80000001u, 1) == 3 && std::rotr(3u, 1) == 0x80000001u && std::has_single_bit(4u));
 static_assert(std::countl_zero(static_cast<unsigned char>(1)) == 7 && std::countr_zero(static_cast<unsigned short>(0)) == 16);
+template <class T>
+concept Counted = requires(T x) { std::popcount(x); std::bit_width(x); std::rotl(x, 1); };
+template <class T>
+concept Halved = requires(T x) { std::midpoint(x, x); };
+static_assert(Counted<unsigned char> && !Counted<char16_t> && !Counted<char8_t> && !Counted<char32_t> && !Counted<bool>);
+static_assert(Halved<char16_t> && !Halved<bool> && std::midpoint(0u, 0xffffffffu) == 0x7fffffff && std::midpoint(-3, 4) == 0);
+static_assert(std::midpoint(3e38f, 3e38f) == 3e38f && std::midpoint(5e-324, 5e-324) == 5e-324 && std::midpoint(1.f, 2.f) == 1.5f);
+static_assert(std::is_same_v<decltype(std::lerp(1, 2, 3)), double> && std::lerp(1, 2, 0.5f) == 1.5);
+static_assert(std::is_same_v<decltype(std::lerp(1.f, 2.f, 3.f)), float> && std::lerp(3.f, 7.f, 1.f) == 7 && std::lerp(-1.0, 1.0, 0.25) == -0.5);
 static_assert(std::endian::native == std::endian::little);
 static_assert(std::numbers::pi > 3.14 && std::numbers::pi_v<float> < 3.15f);
 static_assert(std::same_as<int, int> && !std::integral<float> && std::floating_point<double> && std::regular<int>);

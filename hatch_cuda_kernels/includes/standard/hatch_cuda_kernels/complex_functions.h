@@ -102,13 +102,33 @@ _HATCH_HD inline complex<_T> pow(const complex<_T>& __z, const complex<_T>& __w)
     }
     return std::exp(__w * std::log(__z));
 }
-template <class _T, class _U, class = enable_if_t<is_arithmetic<_U>::value>>
-_HATCH_HD inline complex<_T> pow(const complex<_T>& __z, const _U& __w) {
-    return std::pow(__z, complex<_T>(static_cast<_T>(__w)));
+template <class _T>
+_HATCH_HD inline complex<_T> pow(const complex<_T>& __z, const _T& __w) {
+    return std::pow(__z, complex<_T>(__w));
 }
-template <class _T, class _U, class = enable_if_t<is_arithmetic<_U>::value>>
-_HATCH_HD inline complex<_T> pow(const _U& __z, const complex<_T>& __w) {
-    return std::pow(complex<_T>(static_cast<_T>(__z)), __w);
+template <class _T>
+_HATCH_HD inline complex<_T> pow(const complex<_T>& __z, int __n) {
+    return std::pow(__z, complex<_T>(static_cast<_T>(__n)));
+}
+template <class _T>
+_HATCH_HD inline complex<_T> pow(const _T& __z, const complex<_T>& __w) {
+    return std::pow(complex<_T>(__z), __w);
+}
+// Of different types, both become the one that a sum of real numbers would have.
+template <class _T, class _U>
+_HATCH_HD inline complex<__hatch::__promoted<_T, _U>> pow(const complex<_T>& __z, const _U& __w) {
+    typedef __hatch::__promoted<_T, _U> _R;
+    return std::pow(complex<_R>(__z), complex<_R>(static_cast<_R>(__w)));
+}
+template <class _T, class _U>
+_HATCH_HD inline complex<__hatch::__promoted<_T, _U>> pow(const _T& __z, const complex<_U>& __w) {
+    typedef __hatch::__promoted<_T, _U> _R;
+    return std::pow(complex<_R>(static_cast<_R>(__z)), complex<_R>(__w));
+}
+template <class _T, class _U>
+_HATCH_HD inline complex<__hatch::__promoted<_T, _U>> pow(const complex<_T>& __z, const complex<_U>& __w) {
+    typedef __hatch::__promoted<_T, _U> _R;
+    return std::pow(complex<_R>(__z), complex<_R>(__w));
 }
 
 template <class _T>

@@ -146,15 +146,37 @@ _HATCH_COMPARE_BY(isunordered, __x != __x || __y != __y)
 
 #if _HATCH_CPP17
 _HATCH_HD inline float hypot(float __x, float __y, float __z) { return ::norm3df(__x, __y, __z); }
+_HATCH_HD inline double hypot(double __x, double __y, double __z) { return ::norm3d(__x, __y, __z); }
 template <class _T, class _U, class _V>
 _HATCH_HD inline __hatch::__promoted<_T, _U, _V> hypot(_T __x, _U __y, _V __z) {
     return ::norm3d(static_cast<double>(__x), static_cast<double>(__y), static_cast<double>(__z));
 }
 #endif
 #if _HATCH_CPP20
+namespace __hatch {
+
+// Exact at both ends and never beyond the second one between them, as P0811 asks.
 template <class _T>
-_HATCH_HD constexpr __hatch::__if_arithmetic<_T, _T> lerp(_T __a, _T __b, _T __t) noexcept {
-    return __t == _T(1) ? __b : __a + __t * (__b - __a);
+_HATCH_HD constexpr _T __between(_T __a, _T __b, _T __t) noexcept {
+    if ((__a <= 0 && __b >= 0) || (__a >= 0 && __b <= 0)) {
+        return __t * __b + (1 - __t) * __a;
+    }
+    if (__t == 1) {
+        return __b;
+    }
+    const _T __x = __a + __t * (__b - __a);
+    return (__t > 1) == (__b > __a) ? (__b < __x ? __x : __b) : (__b > __x ? __x : __b);
+}
+
+}  // namespace __hatch
+
+_HATCH_HD constexpr float lerp(float __a, float __b, float __t) noexcept { return __hatch::__between(__a, __b, __t); }
+_HATCH_HD constexpr double lerp(double __a, double __b, double __t) noexcept {
+    return __hatch::__between(__a, __b, __t);
+}
+template <class _T, class _U, class _V>
+_HATCH_HD constexpr __hatch::__promoted<_T, _U, _V> lerp(_T __a, _U __b, _V __t) noexcept {
+    return __hatch::__between<__hatch::__promoted<_T, _U, _V>>(__a, __b, __t);
 }
 #endif
 
