@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels import compile_to_ptx
+from hatch_cuda_kernels.errors import CompileError
 
 SAME = """
 template <class A, class B> struct same { static constexpr bool v = false; };
@@ -298,3 +299,22 @@ def test_hashes_are_those_of_the_host():
     """A table that the host fills by libstdc++'s std::hash is read by the same hashes."""
     numbers = {int(number) % 2**64 for number in re.findall(r"mov\.\w+\s+%\w+, (-?\d+);", compiled(HASHES))}
     assert numbers >= {6335102473512021944, 4982507072649106663, 0, 11672603283085180185}
+
+
+@pytest.mark.parametrize("std", ["c++17", "c++20"])
+@pytest.mark.parametrize(
+    "trait",
+    [
+        "is_convertible_v<S, S>",
+        "is_constructible_v<S>",
+        "is_copy_assignable_v<S>",
+        "is_base_of_v<E, S>",
+        "is_swappable_v<S>",
+    ],
+)
+@pytest.mark.parametrize("declared", ["struct S;", "using S = std::no_such_class;"])
+def test_a_trait_refuses_an_incomplete_class_and_one_that_is_left_out(declared, trait, std):
+    """NVRTC would answer no in silence, or crash."""
+    source = f"#include <utility>\nstruct E {{}};\n{declared}\n__global__ void k(int* p) {{ *p = std::{trait}; }}\n"
+    with pytest.raises(CompileError, match="a trait is asked about a class that is incomplete"):
+        compile_to_ptx(source, arch="sm_90", options={"std": std}, use_cache=False)

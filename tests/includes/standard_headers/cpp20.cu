@@ -3,6 +3,7 @@
 #include <compare>
 #include <complex>
 #include <concepts>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <numbers>
@@ -51,6 +52,53 @@ static_assert(!(std::unreachable_sentinel == 1) && sizeof(std::default_sentinel_
 static_assert((1 <=> 2) < 0 && std::is_lt(1.0 <=> 2.0) && 0 < (2 <=> 1));
 
 static_assert(std::span<const int>().empty() && std::span<int, 4>::extent == 4 && sizeof(std::span<int, 4>) == 8);
+
+struct Kept {
+    Kept() = default;
+    Kept(const Kept&) = delete;
+};
+struct Throwing {
+    __device__ Throwing(Throwing&&);
+    __device__ Throwing& operator=(Throwing&&);
+    __device__ ~Throwing() noexcept(false);
+};
+struct Swapped {
+    Swapped(const Swapped&) = delete;
+    friend __device__ void swap(Swapped&, Swapped&);
+};
+struct Loaded {
+    __device__ Loaded(int);
+    Loaded(const Loaded&) = delete;
+    __device__ operator int() const;
+};
+struct Base {};
+struct Derived : Base {};
+using Wrapped = std::reference_wrapper<int>;
+static_assert(std::is_convertible_v<int[], bool> && std::is_nothrow_convertible_v<int[3], const int*>);
+static_assert(std::is_nothrow_convertible_v<int, double> && !std::is_nothrow_convertible_v<Throwing, Throwing>);
+static_assert(std::is_nothrow_convertible_v<void, void> && !std::is_nothrow_convertible_v<int, void>);
+template <class A, class B, class C>
+constexpr bool is_common = std::is_same_v<std::common_reference_t<A, B>, C>;
+static_assert(is_common<int&, const int&, const int&> && is_common<int&, int&&, const int&> && is_common<int&&, int&&, int&&>);
+static_assert(is_common<Derived&, Base&, Base&> && is_common<const Derived&&, Base&&, const Base&&>);
+static_assert(is_common<volatile int&, const int&, const volatile int&> && is_common<int&, double&, double>);
+static_assert(is_common<Wrapped, double, double> && is_common<void, void, void> && is_common<int, short&, int>);
+static_assert(std::is_same_v<std::common_reference_t<int&, const int&, short>, int>);
+static_assert(std::is_same_v<std::common_reference_t<int&&>, int&&> && !std::common_reference_with<Base, int>);
+static_assert(std::common_with<int, float> && !std::common_with<Kept, Kept> && std::common_with<Wrapped, double>);
+static_assert(!std::assignable_from<int&, Loaded> && std::assignable_from<int&, float>);
+static_assert(!std::swappable<Throwing> && std::swappable<Swapped> && std::swappable<Swapped[2]> && !std::swappable<Kept>);
+static_assert(std::swappable_with<int&, int&> && !std::swappable_with<int&, long&> && !std::swappable<const int>);
+static_assert(std::equality_comparable_with<int, long> && !std::equality_comparable_with<int*, long>);
+static_assert(std::totally_ordered<std::move_iterator<int*>> && std::totally_ordered_with<int, float>);
+static_assert(!std::equality_comparable<Base> && std::equivalence_relation<std::equal_to<>, int, long>);
+static_assert(std::three_way_comparable<float> && !std::three_way_comparable<float, std::weak_ordering>);
+static_assert(std::three_way_comparable_with<int, long, std::strong_ordering> && !std::three_way_comparable<std::tuple<Base>>);
+static_assert(!std::equality_comparable<std::unreachable_sentinel_t> && !std::totally_ordered<std::pair<Base, int>>);
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+static_assert(!(std::pair(not_a_number, 1) < std::pair(1.f, 2)) && !(std::tuple(not_a_number, 1) < std::tuple(1.f, 2)));
+static_assert(!(std::array{not_a_number, 1.f} <= std::array{1.f, 2.f}) && std::pair(1.f, 1) != std::pair(1.f, 2));
+static_assert(!std::totally_ordered<std::tuple<Base>> && !std::is_invocable_v<std::compare_three_way, Base, Base>);
 
 template <std::integral T>
 __device__ T doubled(T x) {

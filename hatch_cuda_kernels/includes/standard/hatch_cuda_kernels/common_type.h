@@ -19,9 +19,11 @@ template <class _A, class _B>
 using __both = decltype(false ? declval<_A>() : declval<_B>());
 template <class _A, class _B, class = void>
 struct __common_of_const {};
+#if _HATCH_CPP20
 template <class _A, class _B>
 struct __common_of_const<_A, _B, __hatch_void_t<__both<const _A&, const _B&>>>
     : __same<__bare<__both<const _A&, const _B&>>> {};
+#endif
 template <class _A, class _B, class = void>
 struct __common : __common_of_const<_A, _B> {};
 template <class _A, class _B>

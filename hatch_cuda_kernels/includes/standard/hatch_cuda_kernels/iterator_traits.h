@@ -69,7 +69,7 @@ using iter_reference_t = decltype(*declval<_It&>());
 struct default_sentinel_t {};
 inline constexpr default_sentinel_t default_sentinel{};
 struct unreachable_sentinel_t {
-    template <class _It>
+    template <class _It, class = decltype(++declval<_It&>())>
     _HATCH_HD friend constexpr bool operator==(unreachable_sentinel_t, const _It&) noexcept {
         return false;
     }

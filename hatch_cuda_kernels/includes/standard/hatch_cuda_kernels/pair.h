@@ -113,6 +113,7 @@ template <class _A, class _B>
 _HATCH_HD constexpr bool operator==(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
     return __p.first == __q.first && __p.second == __q.second;
 }
+#if !_HATCH_CPP20  // then they come of <=>, which has another answer about NaN
 template <class _A, class _B>
 _HATCH_HD constexpr bool operator!=(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
     return !(__p == __q);
@@ -133,8 +134,7 @@ template <class _A, class _B>
 _HATCH_HD constexpr bool operator>=(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {
     return !(__p < __q);
 }
-
-#if _HATCH_CPP20
+#else
 template <class _A, class _B>
 _HATCH_HD constexpr common_comparison_category_t<__hatch::__synthesised_t<_A>, __hatch::__synthesised_t<_B>>
 operator<=>(const pair<_A, _B>& __p, const pair<_A, _B>& __q) {

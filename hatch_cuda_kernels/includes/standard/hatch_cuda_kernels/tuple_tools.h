@@ -40,6 +40,7 @@ _HATCH_HD constexpr bool operator==(const tuple<_T...>& __a, const tuple<_U...>&
     static_assert(sizeof...(_T) == sizeof...(_U), "tuples of one size can be compared");
     return __hatch::__compare_from<0, sizeof...(_T)>::__equal(__a, __b);
 }
+#if !_HATCH_CPP20  // then they come of <=>, which has another answer about NaN
 template <class... _T, class... _U>
 _HATCH_HD constexpr bool operator<(const tuple<_T...>& __a, const tuple<_U...>& __b) {
     static_assert(sizeof...(_T) == sizeof...(_U), "tuples of one size can be compared");
@@ -61,8 +62,7 @@ template <class... _T, class... _U>
 _HATCH_HD constexpr bool operator>=(const tuple<_T...>& __a, const tuple<_U...>& __b) {
     return !(__a < __b);
 }
-
-#if _HATCH_CPP20
+#else
 namespace __hatch {
 
 template <class _Order, size_t _I, class _A, class _B>

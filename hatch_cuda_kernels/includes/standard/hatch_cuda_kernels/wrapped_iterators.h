@@ -52,6 +52,8 @@ _HATCH_COMPARED(==)
 _HATCH_COMPARED(!=)
 _HATCH_COMPARED(<)
 _HATCH_COMPARED(>)
+_HATCH_COMPARED(<=)
+_HATCH_COMPARED(>=)
 #undef _HATCH_COMPARED
 
 template <class _A, class _B>
