@@ -444,9 +444,9 @@ def _plain_name(head: Head, kind: Kind, words: Sequence[str]) -> str:
         declared = declarators_of(head, 0)
         return declared[-1].name if declared else ""
     if kind == "concept":
-        return words[list(words).index("concept") + 1]
+        return "".join(words[list(words).index("concept") + 1 :][:1])
     if kind in {"forward", "instantiation"} and head.key >= 0:
-        return class_names(head)[0][-1]
+        return "".join(class_names(head)[0][-1:])
     return words[-1] if kind in {"using", "instantiation"} and words else ""
 
 

@@ -26,6 +26,7 @@ from hatch_cuda_kernels.execution_space.marks import (
     is_marked,
 )
 from hatch_cuda_kernels.libraries import words_in
+from hatch_cuda_kernels.names import is_projects
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.cpp import Declaration, Declarator, Inclusion, Macro, SourceFile
@@ -37,6 +38,7 @@ _CHANGED: Final = frozenset({"__host__", *MARKS, *ATTRIBUTES})
 _THREAD_LOCAL: Final = frozenset({"thread_local", "__thread"})
 #: How the names of types begin that stand for what was cut.
 _CUT: Final = "hatch_cuda_kernels_cut_"
+_REACHES_IN: Final = "a declaration that begins before the include is not complete there"
 _UNCLEAR_LAYOUT: Final = (
     "nvcc and NVRTC read the attributes here in different ways, and which attributes these are depends on a condition "
     "that only the compiler knows"
@@ -175,6 +177,8 @@ class Cutter:
                 editor.replace(tokens, "mark")
         made, refused = _agreed(self._readings, editors)
         for file, edit in made:
+            if not is_projects(file.name):
+                raise TextError(_REACHES_IN, file, edit.start)
             if file.name not in self._parts:
                 self._found.edits[file.name].append(edit)
         self._found.host_macros |= {macro for group, macro in self._host_macros if group in refused}

@@ -48,7 +48,8 @@ def attribute_tokens(declaration: Declaration) -> Iterator[StreamToken]:
 
 def behind_brackets(tokens: Sequence[StreamToken], at: int) -> int:
     """Return the index behind the brackets that open at a token; that token's where none do."""
-    closing = find_closing([token.text for token in tokens], at) if tokens[at].text in {"(", "["} else None
+    opens = at < len(tokens) and tokens[at].text in {"(", "["}
+    closing = find_closing([token.text for token in tokens], at) if opens else None
     return at if closing is None else closing + 1
 
 

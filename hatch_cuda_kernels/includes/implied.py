@@ -87,10 +87,10 @@ class _OwnNames:
         self.aliases: Final[dict[str, Chain]] = {}
         """Other names of namespaces."""
         for one in reading:
-            tokens = [token.text for token in one.tokens] if one.kind == "using" else []
-            if tokens[:2] == ["using", "namespace"]:
+            tokens = [token.text for token in one.tokens if token.text != ";"] if one.kind == "using" else []
+            if tokens[:2] == ["using", "namespace"] and tokens[-1] not in {"namespace", "::"}:
                 self.opened.add(_chain(tokens, 2 + (tokens[2] == "::")))
-            elif tokens[:1] == ["namespace"] and tokens[2:3] == ["="]:
+            elif tokens[:1] == ["namespace"] and tokens[2:3] == ["="] and tokens[-1] not in {"=", "::"}:
                 self.aliases[tokens[1]] = _chain(tokens, 3 + (tokens[3] == "::"))
             elif one.kind not in {"using", "forward"}:
                 self._add(one)

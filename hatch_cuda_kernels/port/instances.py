@@ -305,10 +305,7 @@ def _bind(parameters: Sequence[str], arguments: Spellings, wanted: Spellings, gi
 
 
 def _overload(site: Site, templates: Sequence[Template]) -> Template | None:
-    """Return which of some overloads a launch means, by its arguments' types; None where these do not tell.
-
-    Of several that fit, it is the one with the most specific types: ``complex<T>*`` rather than ``T*``.
-    """
+    """Return which of some overloads a launch means: the most specific that fits; None if that is none or several."""
     fitting = [(sum(map(len, one.types)), at) for at, one in enumerate(templates) if _fits(one, site)]
     best = [at for length, at in fitting if length == max(fitting)[0]]
     return templates[best[0]] if len(best) == 1 else None
@@ -373,10 +370,7 @@ def _deduce(pattern: Spelling, given: Spelling, parameters: Collection[str]) -> 
 
 
 def _bare(tokens: Spelling, keeps: Spelling = ("const",)) -> Spelling:
-    """Return a type without what its value has no part in; where ``keeps`` has no const, what a pointer points to has.
-
-    What stands in angle brackets is as it was.
-    """
+    """Return a type without qualifiers and references outside angle brackets; a pointer's target keeps its const."""
     head = tokens.index("<") if "<" in tokens else len(tokens)
     tail = len(tokens) - tokens[::-1].index(">") if ">" in tokens else head
     outer = (*tokens[:head], *tokens[tail:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -353,6 +354,25 @@ def test_conditions_that_never_end_are_left_to_nvrtc_or_refused(tmp_path, condit
     assert time.process_time() - start < 10
     assert cut.unread == said
     assert not cut.edits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "namespace n { template <class T> struct ",
+        "template <class T> concept",
+        "void f() __attribute__",
+        "using namespace",
+        "using namespace ::",
+        "namespace a =",
+        "namespace a = ::;",
+        "CHOICE()\n#if CHOICE)\n#include <vector>\n#endif\n",
+    ],
+)
+def test_a_text_that_ends_too_early_is_left_to_nvrtc(text):
+    """It says what is wrong with most of these, and takes some of them."""
+    with suppress(CompileError):
+        assert [kernel.name for kernel in compile_to_ptx(f"{KERNEL}{text}", arch="sm_90").kernels] == ["k"]
 
 
 def test_a_name_that_a_macro_makes_is_no_secret(tmp_path):
