@@ -91,9 +91,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
 @contextmanager
 def _whole_process() -> Iterator[None]:
-    """Treat the process as one that does nothing else; after that, it is as it was.
+    """Treat the process as one that does nothing else, and give back afterwards what was changed.
 
-    Any text is printed: to nowhere where a stream is closed, in escapes where its encoding lacks a character.
+    Any text is printed: to nowhere where a stream is closed, in escapes where its encoding lacks a character. What
+    exists at the end is passed over when Python looks for cycles again, as it does when the process ends.
     """
     with ExitStack() as stack:
         stack.callback(setattr, warnings, "showwarning", warnings.showwarning)
@@ -105,9 +106,8 @@ def _whole_process() -> Iterator[None]:
             elif isinstance(stream, TextIOWrapper):
                 stack.callback(stream.reconfigure, errors=stream.errors)
                 stream.reconfigure(errors="backslashreplace")
-        if (
-            gc.isenabled()
-        ):  # the process ends before the little that is in circles matters, and to look for it takes long
+        # The process ends before the little that is in circles matters, and to look for it takes long.
+        if gc.isenabled():
             stack.callback(gc.enable)
             stack.callback(gc.freeze)
             gc.disable()

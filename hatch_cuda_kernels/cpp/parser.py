@@ -85,7 +85,8 @@ class DeclarationParser:
                 raise self._stream.error("a brace that closes nothing", token.at)
             if not self._passes(token, parent):
                 found.append(one := self.declaration(parent))
-                if one.forget() == at + len(spelling[0]) - 1 and one.begin == at >= 0 != len(spelling[0]):
+                end = one.forget()
+                if spelling[0] and one.begin == at and end == at + len(spelling[0]) - 1:
                     self._alike[spelling] = one
         if is_open and parent is not None:
             raise self._stream.error("a brace that nothing closes", parent.begin)
