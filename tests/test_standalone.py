@@ -263,7 +263,7 @@ from hatch_cuda_kernels.runtime.ladder import compile_rungs
 
 run_job = compiler.run_job
 compiler.run_job = lambda job: time.sleep(0.5) or run_job(job)
-compile_rungs._NOTICEABLE = 0.05
+compile_rungs._NOTICEABLE = 0.0  # however fast the compile is
 open_store(Path(sys.argv[1])).find_image("saxpy", arch="sm_75")
 """
 
