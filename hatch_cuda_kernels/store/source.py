@@ -209,11 +209,9 @@ class ModuleSource:
 
     def recalled_key(self, arch: SmArch, instance: str | None) -> str | None:
         """Return the same as ``key`` for this process's toolchain, None where that is not remembered."""
-        from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
-
-        if self._is_editable or self._index.is_linked:
+        if not self._is_keyed_by_index:
             return None
-        part = recall_key_part(self._index_read.outside, built=self._built, lto=self._lto)
+        part = self._recalled_part
         if part is None:
             from hatch_cuda_kernels.compiler.toolchain import hash_ahead  # off the hit path
 
@@ -221,12 +219,29 @@ class ModuleSource:
         is_as_shipped = self._as_shipped
         return self._key(arch, instance, part) if part is not None and is_as_shipped else None
 
+    @property
+    def lacks_key(self) -> bool:
+        """Whether no earlier process here asked for what is compiled of these sources, as far as is remembered."""
+        return self._is_keyed_by_index and self._recalled_part is None
+
+    @property
+    def _is_keyed_by_index(self) -> bool:
+        return not self._is_editable and not self._index.is_linked
+
+    @cached_property
+    def _recalled_part(self) -> dict[str, str] | None:
+        """The toolchain's part of the key, where it is remembered: a request looks once at up to a thousand files."""
+        from hatch_cuda_kernels.compiler.toolchain import recall_key_part  # off the prebuilt path
+
+        return recall_key_part(self._index_read.outside, built=self._built, lto=self._lto)
+
     def remember_key(self) -> None:
-        """Make ``recalled_key`` answer from the next process on."""
+        """Make ``recalled_key`` answer from now on, and in the next process."""
         if self._as_shipped:
             from hatch_cuda_kernels.compiler.toolchain import remember_key_part  # off the hit path
 
             remember_key_part(self._index_read.outside, built=self._built, lto=self._lto, used=self.toolchain)
+            self.__dict__.pop("_recalled_part", None)
 
     @property
     def _built(self) -> str:
@@ -261,10 +276,9 @@ class ModuleSource:
     @cached_property
     def _as_shipped(self) -> bool:
         """Whether the key follows from the index alone: the source is as shipped, and is read as the build read it."""
-        index, root = self._index, self.root
-        if self._is_editable or index.is_linked:
+        if not self._is_keyed_by_index:
             return False
-        index = self._index_read
+        index, root = self._index_read, self.root
         files = {root / name: digest for name, digest in index.files.items()}
         files |= {self._reader.folder / STANDARD_FILE: index.standard} if index.standard else {}
         try:

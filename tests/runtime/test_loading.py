@@ -16,8 +16,9 @@ from types import SimpleNamespace
 import pytest
 from fake_driver import Result
 
-from hatch_cuda_kernels import compile_to_cubin, early, load, open_store
+from hatch_cuda_kernels import compile_to_cubin, early, environment, load, open_store
 from hatch_cuda_kernels.compiler import nvrtc
+from hatch_cuda_kernels.compiler.toolchain import key_parts, libraries
 from hatch_cuda_kernels.errors import (
     CompileError,
     DriverError,
@@ -27,6 +28,7 @@ from hatch_cuda_kernels.errors import (
     NoImageError,
 )
 from hatch_cuda_kernels.runtime.background import background_threads
+from hatch_cuda_kernels.runtime.ladder import climb
 from hatch_cuda_kernels.runtime.launch import arguments, codegen
 from hatch_cuda_kernels.runtime.launch.arguments import Signature
 
@@ -177,6 +179,36 @@ def test_a_compile_that_fails_while_the_context_is_made_is_an_error_once(store, 
     monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
     with pytest.raises(CompileError, match="block_sum<nothing, 96>"):
         store.get_kernel("block_sum<nothing, 96>")
+
+
+@pytest.mark.slow
+def test_what_is_recorded_is_looked_up_once(store, driver, monkeypatch):
+    """When there is a context, the files that decide about a recorded image are not looked at a second time."""
+    looks, met = [], []
+    look, context = key_parts.file_state, driver.cuCtxGetCurrent
+    for expected in ("jitted", "cached"):  # the second finds the entry, and remembers by what
+        assert found(open_store(store.path).get_kernel("block_sum<float, 96>"))[0] == expected
+    monkeypatch.setattr(key_parts, "seconds_to_trust", lambda *_: 0.0)
+    monkeypatch.setattr(key_parts, "file_state", lambda path: looks.append(path) or look(path))
+    monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
+    monkeypatch.setattr(driver, "cuCtxGetCurrent", lambda: met.append(len(looks)) or context())
+    assert found(store.get_kernel("block_sum<float, 96>")) == ("cached", "sm_90", "cubin")
+    assert 0 < met[0] == len(looks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_site", [False, True])
+def test_the_compiler_is_loaded_while_nothing_is_found(store, driver, monkeypatch, tmp_path, is_site):
+    """NVRTC starts before the look-up for which no key is remembered, unless images come from elsewhere, too."""
+    events, asked = [], libraries._asking
+    if is_site:
+        monkeypatch.setenv(environment.PATH, str(tmp_path))
+    monkeypatch.setattr(libraries, "_asking", SimpleNamespace(begin=lambda: events.append("nvrtc"), get=asked.get))
+    search = climb._search
+    monkeypatch.setattr(climb, "_search", lambda request: events.append("search") or search(request))
+    monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
+    assert found(store.get_kernel("block_sum<float, 96>")) == ("jitted", "sm_90", "cubin")
+    assert events[:2] == (["search", "nvrtc"] if is_site else ["nvrtc", "search"])
 
 
 def test_a_loaded_kernel_is_found_in_memory(store, driver):

@@ -202,6 +202,8 @@ def work_ahead(request: Request) -> None:
     Raises what that raises.
     """
     for rung in ladder(request):
+        if rung is cached:
+            _load_compiler_ahead(request)
         candidate = next((candidate for candidate in rung(request) if candidate.accepted), None)
         if candidate is not None:
             if rung is jitted:
@@ -211,6 +213,16 @@ def work_ahead(request: Request) -> None:
             elif candidate.origin == "prebuilt" and candidate.get is not None:
                 candidate.get()  # the reader remembers it
             return
+
+
+def _load_compiler_ahead(request: Request) -> None:
+    """Begin to load NVRTC where the look-up that follows will find nothing, unless somebody has put it there."""
+    from hatch_cuda_kernels.cache import site_paths  # off the prebuilt path
+
+    if request.compile_refusal is None and not site_paths() and request.source.lacks_key:
+        from hatch_cuda_kernels.compiler.toolchain import ask_ahead  # off the cached path
+
+        ask_ahead()
 
 
 def attempt(candidate: Candidate, take: Callable[[Image], _T]) -> Attempt[_T]:
