@@ -151,9 +151,10 @@ _PAUSE_SECONDS: Final = 0.001
 def keep_sigint_handler() -> Iterator[None]:
     """Keep Python's handler of SIGINT while NVRTC compiles for the first time in this process.
 
-    Before 13.5, NVRTC sets its own handler until the first front end has finished, and then restores Python's so that
-    the system resumes a wait after a signal: Ctrl-C would not end a ``join`` or ``result``. This thread gets the signal
-    afterwards. The others, which may get it instead, find Python's handler again at once. Windows is not affected.
+    Before 13.5, NVRTC ignores SIGINT for a moment, which drops one that is pending, sets its own handler until the
+    first front end has finished, and then restores Python's so that the system resumes a wait after a signal: Ctrl-C
+    would not end a ``join`` or ``result``. This thread gets the signal afterwards: another one takes it meanwhile. The
+    others, which may get it instead, find Python's handler again at once. Windows is not affected.
     """
     if not hasattr(signal, "pthread_sigmask") or not callable(signal.getsignal(signal.SIGINT)):
         yield
@@ -161,9 +162,14 @@ def keep_sigint_handler() -> Iterator[None]:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     libc, action, done = ctypes.CDLL(None), ctypes.create_string_buffer(_ACTION_BYTES), threading.Event()
     libc.sigaction(signal.SIGINT, None, action)
+    taken: list[object] = []
 
     def keep() -> None:
-        while not done.wait(_PAUSE_SECONDS):
+        while not done.is_set():
+            if not hasattr(signal, "sigtimedwait"):  # on macOS
+                done.wait(_PAUSE_SECONDS)
+            elif (found := signal.sigtimedwait({signal.SIGINT}, _PAUSE_SECONDS)) is not None:
+                taken.append(found)
             libc.sigaction(signal.SIGINT, action, None)
 
     keeper = threading.Thread(target=keep, daemon=True)
@@ -178,6 +184,18 @@ def keep_sigint_handler() -> Iterator[None]:
         libc.sigaction(signal.SIGINT, action, None)
         signal.siginterrupt(signal.SIGINT, True)  # also where another library was the first to use NVRTC
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if taken:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def leave_ctrl_c() -> None:
+    """Let this thread, and the processes it starts, get no SIGINT from now on: it is then for another thread.
+
+    While NVRTC has its own handler (see ``keep_sigint_handler``), a thread that starts processes would meet it, since
+    Python's is not restored meanwhile.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 class DaemonThreads(Executor):

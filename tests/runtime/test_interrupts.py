@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,18 @@ def test_nvrtc_does_not_keep_sigint(counted):
         libc.signal(signal.SIGINT, libc._exit)
         wait_until(lambda: action() == ours)
         os.kill(os.getpid(), signal.SIGINT)
+        libc.signal(signal.SIGINT, ctypes.c_void_p.from_buffer_copy(ours[0]))
+    wait_until(lambda: counted)
+    assert action() == ours
+
+
+def test_ctrl_c_before_nvrtc_sets_its_handler_is_not_lost(counted):
+    """It ignores the signal for a moment, with which the system drops one that is pending."""
+    libc, ours = ctypes.CDLL(None), action()
+    with keep_sigint_handler():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        libc.signal(signal.SIGINT, ctypes.c_void_p(signal.SIG_IGN))
         libc.signal(signal.SIGINT, ctypes.c_void_p.from_buffer_copy(ours[0]))
     wait_until(lambda: counted)
     assert action() == ours
