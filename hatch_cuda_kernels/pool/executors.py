@@ -38,7 +38,7 @@ from hatch_cuda_kernels.compiler.toolchain import (
 )
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
-from hatch_cuda_kernels.threads import DaemonThreads, NoThreadError, start_daemon
+from hatch_cuda_kernels.threads import DaemonThreads, NoThreadError, leave_ctrl_c, start_daemon
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import Compiled, Job, Preamble
@@ -247,13 +247,14 @@ def open_executor(
             opened.kill()
 
 
-def local_executor(costs: list[float], workers: int | None = None) -> DaemonThreads:
+def local_executor(compiling: Sequence[float], finishing: Sequence[float], workers: int | None = None) -> DaemonThreads:
     """Return worker processes for jobs of these estimated seconds, one for little work; threads if none compiles.
 
     NVRTC crashes on some sources, which in this process would end the build without a message.
     """
+    costs = [*compiling, *finishing]
     count = min(workers or default_workers(), len(costs)) or 1
-    if not any(costs):
+    if not compiling:
         return DaemonThreads(count)
     return WorkerExecutor(count if sum(costs) >= _WORTH_ANOTHER else 1)
 
@@ -323,12 +324,14 @@ class WorkerExecutor(DaemonThreads):
             self._end(worker)
 
     def _start_ahead(self, count: int) -> None:
+        leave_ctrl_c()
         with suppress(OSError, ChildDiedError):
             for _ in range(count):
                 self._idle.append(self._start())
         self._done()
 
     def _work(self) -> None:
+        leave_ctrl_c()
         worker = None
         while (found := self._next_call()) is not None:
             future, call = found

@@ -245,6 +245,8 @@ _SMALLER: Final = "leave out parts of the source to find the line that it cannot
 
 def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
+    if isinstance(job, FinishJob) and not job.inputs:  # of what is not compiled yet: often as long as a light front end
+        return _LIGHT_SECONDS * len(job.fronts)
     if isinstance(job, FinishJob):
         return sum(len(given.image) for given in job.inputs) / _SECOND.get(job.input_kind, _PTX_SECOND)
     heavy = any(begins_as(name, "cuda", "headers", "heavy") for name in job.program.outside)
@@ -281,8 +283,10 @@ def compile_on(
     or BuildError of an executor that stopped working.
     """
     every = [*jobs, *how.following]
-    costs = [0.0 if isinstance(job, FinishJob) else how.cost(job) for job in every]
-    local, needed = partial(local_executor, costs, workers), partial(needed_tools, every)
+    compiling, finishing = (
+        [how.cost(job) for job in every if isinstance(job, kind)] for kind in (CompileJob, FinishJob)
+    )
+    local, needed = partial(local_executor, compiling, finishing, workers), partial(needed_tools, every)
     with (
         open_executor(executor, needed, local=local, warn=how.warn) as opened,
         closing(compile_all(jobs, opened, how)) as outcomes,

@@ -77,6 +77,17 @@ def processes(monkeypatch):
     return started
 
 
+@pytest.mark.slow
+def test_jobs_that_follow_count_as_work(make_project, processes, worker_processes, fresh_cache):
+    """Where few front ends begin what many links end, as after an edit of a header, all workers are used."""
+    modules = ", ".join(f"m{number}: {{source: m{number}.cu, front_end: lto}}" for number in range(3))
+    manifest = f"{{schema: 1, arches: [sm_75, sm_80, sm_86, sm_89, sm_90, sm_100], modules: {{{modules}}}}}"
+    sources = {f"m{number}.cu": f"__global__ void m{number}(int* y) {{ *y = 1; }}" for number in range(3)}
+    root = make_project(manifest, **sources)
+    report = build_store(load_manifest(root / "kernels.yaml"), root / "out", workers=2)
+    assert (len(report.compiled), len(processes)) == (3 + 18, 2)
+
+
 def kernel(name, body=""):
     """Return a source with one kernel."""
     return f'extern "C" __global__ void {name}() {{{body}}}\n'

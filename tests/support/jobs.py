@@ -17,7 +17,7 @@ def compile_in_threads(patch):
 
     patch.setattr(
         "hatch_cuda_kernels.pool.schedule.local_executor",
-        lambda costs, workers=None: DaemonThreads(min(workers or default_workers(), len(costs)) or 1),
+        lambda *costs: DaemonThreads(min(costs[2] or default_workers(), sum(map(len, costs[:2]))) or 1),
     )
     patch.setattr("hatch_cuda_kernels.port.trials.run_isolated", lambda job, _seconds: run_job(job))
 
