@@ -3,6 +3,9 @@
 #define _HATCH_CHAR_TRAITS_H
 
 #include <hatch_cuda_kernels/host_classes.h>
+#if _HATCH_CPP20
+#include <compare>
+#endif
 
 namespace std {
 
@@ -77,6 +80,20 @@ struct __string_end {
     static constexpr size_t npos = static_cast<size_t>(-1);
 };
 
+#if _HATCH_CPP20
+template <class _Traits>
+struct __text_order {
+    typedef weak_ordering type;
+};
+template <class _Traits>
+    requires requires { typename _Traits::comparison_category; }
+struct __text_order<_Traits> {
+    typedef typename _Traits::comparison_category type;
+};
+template <class _Traits>
+using __order_of_text = typename __text_order<_Traits>::type;
+#endif
+
 }  // namespace __hatch
 
 template <class _C>
@@ -86,6 +103,9 @@ struct char_traits {
     typedef streamoff off_type;
     typedef streampos pos_type;
     typedef _HatchState state_type;
+#if _HATCH_CPP20
+    typedef strong_ordering comparison_category;
+#endif
     _HATCH_HD static constexpr void assign(_C& __a, const _C& __b) noexcept { __a = __b; }
     _HATCH_HD static constexpr bool eq(_C __a, _C __b) noexcept { return __a == __b; }
     _HATCH_HD static constexpr bool lt(_C __a, _C __b) noexcept {

@@ -67,6 +67,12 @@ _HATCH_COMPARED(>)
 _HATCH_COMPARED(<=)
 _HATCH_COMPARED(>=)
 #undef _HATCH_COMPARED
+#if _HATCH_CPP20
+template <class _C, class _D, three_way_comparable_with<_D> _E>
+_HATCH_HD constexpr auto operator<=>(const time_point<_C, _D>& __a, const time_point<_C, _E>& __b) {
+    return __a.time_since_epoch() <=> __b.time_since_epoch();
+}
+#endif
 
 #define _HATCH_CLOCK(name, steady, more)                                                    \
     struct name {                                                                       \

@@ -19,8 +19,11 @@
 
 #if __cplusplus >= 202002L
 #define _HATCH_CPP20 1
+// What a comparison of wrapped objects gives: in C++20 it is one only where these can be compared.
+#define _HATCH_WHERE(compared) decltype(static_cast<bool>(compared))
 #else
 #define _HATCH_CPP20 0
+#define _HATCH_WHERE(compared) bool
 #endif
 
 namespace std {

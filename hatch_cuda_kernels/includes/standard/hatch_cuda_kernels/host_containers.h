@@ -44,11 +44,16 @@ class __host_iterator {
     _HATCH_HD result operator op(const __host_iterator<_T, _R, _C, _K, _N>&, const __host_iterator<_T, _S, _C, _K, _N>&);
 _HATCH_COMPARED(bool, ==)
 _HATCH_COMPARED(bool, !=)
-_HATCH_COMPARED(bool, <)
-_HATCH_COMPARED(bool, >)
-_HATCH_COMPARED(bool, <=)
-_HATCH_COMPARED(bool, >=)
-_HATCH_COMPARED(ptrdiff_t, -)
+#define _HATCH_AT_RANDOM(result) enable_if_t<is_same<_K, random_access_iterator_tag>::value, result>
+_HATCH_COMPARED(_HATCH_AT_RANDOM(bool), <)
+_HATCH_COMPARED(_HATCH_AT_RANDOM(bool), >)
+_HATCH_COMPARED(_HATCH_AT_RANDOM(bool), <=)
+_HATCH_COMPARED(_HATCH_AT_RANDOM(bool), >=)
+_HATCH_COMPARED(_HATCH_AT_RANDOM(ptrdiff_t), -)
+#if _HATCH_CPP20
+_HATCH_COMPARED(_HATCH_AT_RANDOM(strong_ordering), <=>)
+#endif
+#undef _HATCH_AT_RANDOM
 #undef _HATCH_COMPARED
 template <class _T, class _R, class _C, class _K, size_t _N>
 _HATCH_HD __host_iterator<_T, _R, _C, _K, _N> operator+(ptrdiff_t, const __host_iterator<_T, _R, _C, _K, _N>&);
@@ -182,12 +187,20 @@ using __item = typename iterator_traits<_It>::value_type;
 #define _HATCH_EQUAL(parameters, type)                                            \
     _HATCH_COMPARISON(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type), ==) \
     _HATCH_COMPARISON(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type), !=)
-#define _HATCH_ORDERED(parameters, type)                                          \
+#define _HATCH_BY_LESS(parameters, type)                                          \
     _HATCH_EQUAL(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type))          \
     _HATCH_COMPARISON(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type), <)  \
     _HATCH_COMPARISON(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type), >)  \
     _HATCH_COMPARISON(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type), <=) \
     _HATCH_COMPARISON(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type), >=)
+#if _HATCH_CPP20
+#define _HATCH_ORDERED(parameters, type)                                 \
+    _HATCH_EQUAL(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type)) \
+    template <parameters>                                                \
+    _HATCH_HD __hatch::__synthesised_t<typename type::value_type> operator<=>(const type&, const type&);
+#else
+#define _HATCH_ORDERED(parameters, type) _HATCH_BY_LESS(_HATCH_PARAMETERS(parameters), _HATCH_PARAMETERS(type))
+#endif
 
 #if _HATCH_CPP17
 #define _HATCH_DEDUCED(name)                                                                           \

@@ -59,6 +59,9 @@ struct space_info {
 class file_status {
    public:
     _HATCH_HD explicit file_status(file_type = file_type::none, perms = perms::unknown) noexcept;
+#if _HATCH_CPP20
+    _HATCH_HD friend bool operator==(const file_status&, const file_status&) noexcept;
+#endif
     _HATCH_HD file_type type() const noexcept;
     _HATCH_HD perms permissions() const noexcept;
 
@@ -104,6 +107,9 @@ class directory_entry {
     _HATCH_HD bool operator==(const directory_entry&) const noexcept;
     _HATCH_HD bool operator!=(const directory_entry&) const noexcept;
     _HATCH_HD bool operator<(const directory_entry&) const noexcept;
+#if _HATCH_CPP20
+    _HATCH_HD strong_ordering operator<=>(const directory_entry&) const noexcept;
+#endif
     _HATCH_BYTES(48);
 };
 #define _HATCH_ENTRIES(name, more)                                                       \

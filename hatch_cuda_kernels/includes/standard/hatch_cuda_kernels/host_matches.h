@@ -34,6 +34,10 @@ _HATCH_COMPARED(==)
 _HATCH_COMPARED(!=)
 _HATCH_COMPARED(<)
 #undef _HATCH_COMPARED
+#if _HATCH_CPP20
+template <class _It>
+_HATCH_HD strong_ordering operator<=>(const sub_match<_It>&, const sub_match<_It>&);
+#endif
 template <class _C, class _T, class _It>
 _HATCH_HD basic_ostream<_C, _T>& operator<<(basic_ostream<_C, _T>&, const sub_match<_It>&);
 

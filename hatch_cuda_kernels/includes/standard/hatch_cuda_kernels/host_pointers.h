@@ -5,6 +5,9 @@
 #include <exception>
 #include <hatch_cuda_kernels/hash.h>
 #include <hatch_cuda_kernels/host_allocator.h>
+#if _HATCH_CPP20
+#include <compare>
+#endif
 
 namespace std {
 
@@ -148,6 +151,12 @@ _HATCH_COMPARED(>)
 _HATCH_COMPARED(<=)
 _HATCH_COMPARED(>=)
 #undef _HATCH_COMPARED
+#if _HATCH_CPP20
+template <class _T, class _U>
+_HATCH_HD strong_ordering operator<=>(const shared_ptr<_T>&, const shared_ptr<_U>&) noexcept;
+template <class _T>
+_HATCH_HD strong_ordering operator<=>(const shared_ptr<_T>&, decltype(nullptr)) noexcept;
+#endif
 template <class _C, class _X, class _T>
 _HATCH_HD basic_ostream<_C, _X>& operator<<(basic_ostream<_C, _X>&, const shared_ptr<_T>&);
 

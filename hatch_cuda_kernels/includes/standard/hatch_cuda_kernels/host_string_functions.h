@@ -20,6 +20,12 @@ _HATCH_BOTH(bool, <, const)
 _HATCH_BOTH(bool, >, const)
 _HATCH_BOTH(bool, <=, const)
 _HATCH_BOTH(bool, >=, const)
+#if _HATCH_CPP20
+template <class _C, class _T, class _A>
+_HATCH_HD __hatch::__order_of_text<_T> operator<=>(const _HATCH_ITS&, const _HATCH_ITS&) noexcept;
+template <class _C, class _T, class _A>
+_HATCH_HD __hatch::__order_of_text<_T> operator<=>(const _HATCH_ITS&, const _C*);
+#endif
 _HATCH_BOTH(_HATCH_ITS, +, const)
 #undef _HATCH_BOTH
 template <class _C, class _T, class _A>

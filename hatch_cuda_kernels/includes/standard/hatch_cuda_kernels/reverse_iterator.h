@@ -3,6 +3,9 @@
 #define _HATCH_REVERSE_ITERATOR_H
 
 #include <hatch_cuda_kernels/iterator_traits.h>
+#if _HATCH_CPP20
+#include <compare>
+#endif
 
 namespace std {
 
@@ -93,7 +96,8 @@ class reverse_iterator
 
 #define _HATCH_COMPARED(wrapper, op, left, right)                                                                \
     template <class _A, class _B>                                                                                \
-    _HATCH_HD constexpr bool operator op(const wrapper<_A>& __a, const wrapper<_B>& __b) {                       \
+    _HATCH_HD constexpr auto operator op(const wrapper<_A>& __a, const wrapper<_B>& __b)                         \
+        -> _HATCH_WHERE(left.base() op right.base()) {                                                           \
         return left.base() op right.base();                                                                      \
     }
 _HATCH_COMPARED(reverse_iterator, ==, __a, __b)
@@ -103,6 +107,13 @@ _HATCH_COMPARED(reverse_iterator, >, __b, __a)
 _HATCH_COMPARED(reverse_iterator, <=, __b, __a)
 _HATCH_COMPARED(reverse_iterator, >=, __b, __a)
 #undef _HATCH_COMPARED
+#if _HATCH_CPP20
+template <class _A, three_way_comparable_with<_A> _B>
+_HATCH_HD constexpr compare_three_way_result_t<_A, _B> operator<=>(const reverse_iterator<_A>& __a,
+                                                                   const reverse_iterator<_B>& __b) {
+    return __b.base() <=> __a.base();
+}
+#endif
 
 template <class _A, class _B>
 _HATCH_HD constexpr auto operator-(const reverse_iterator<_A>& __a, const reverse_iterator<_B>& __b)

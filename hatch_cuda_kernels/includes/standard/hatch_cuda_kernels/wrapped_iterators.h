@@ -45,7 +45,8 @@ class move_iterator {
 
 #define _HATCH_COMPARED(op)                                                                              \
     template <class _A, class _B>                                                                        \
-    _HATCH_HD constexpr bool operator op(const move_iterator<_A>& __a, const move_iterator<_B>& __b) {   \
+    _HATCH_HD constexpr auto operator op(const move_iterator<_A>& __a, const move_iterator<_B>& __b)     \
+        -> _HATCH_WHERE(__a.base() op __b.base()) {                                                      \
         return __a.base() op __b.base();                                                                 \
     }
 _HATCH_COMPARED(==)
@@ -55,6 +56,13 @@ _HATCH_COMPARED(>)
 _HATCH_COMPARED(<=)
 _HATCH_COMPARED(>=)
 #undef _HATCH_COMPARED
+#if _HATCH_CPP20
+template <class _A, three_way_comparable_with<_A> _B>
+_HATCH_HD constexpr compare_three_way_result_t<_A, _B> operator<=>(const move_iterator<_A>& __a,
+                                                                   const move_iterator<_B>& __b) {
+    return __a.base() <=> __b.base();
+}
+#endif
 
 template <class _A, class _B>
 _HATCH_HD constexpr auto operator-(const move_iterator<_A>& __a, const move_iterator<_B>& __b)
