@@ -40,6 +40,32 @@ static_assert(std::ranges::view<std::string_view> && std::ranges::borrowed_range
 static_assert((std::string_view("a") <=> std::string_view("b")) < 0 && std::string_view("b") > "a");
 static_assert((std::chrono::seconds(1) <=> std::chrono::milliseconds(999)) > 0 && std::chrono::seconds(61) > std::chrono::minutes(1));
 using Either = std::variant<int, long>;
-static_assert((Either(1) <=> Either(2L)) < 0 && (Either(3) <=> Either(2)) > 0 && (Either(4L) <=> Either(4L)) == 0);
+struct Version {
+    int number;
+    __host__ __device__ constexpr std::strong_ordering operator<=>(const Version& other) const { return number <=> other.number; }
+    __host__ __device__ constexpr bool operator==(const Version& other) const { return number == other.number; }
+    static constexpr bool ordered = std::three_way_comparable<Version> && std::totally_ordered_with<Version, Version>;
+};
+static_assert(Version::ordered);
+#endif
+struct Step {
+    using value_type = int;
+    using difference_type = long;
+    using pointer = const int*;
+    using reference = int;
+    using iterator_category = std::bidirectional_iterator_tag;
+    int at;
+    __host__ __device__ constexpr int operator*() const { return at; }
+    __host__ __device__ constexpr bool operator==(const Step& other) const { return at == other.at; }
+    __host__ __device__ constexpr bool operator<(const Step& other) const { return at < other.at; }
+};
+#if __cplusplus >= 201703L
+constexpr std::move_iterator<Step> first(Step{1}), second(Step{2});
+static_assert(first < second && second > first && first <= second && second >= first && first == first && first != second);
+constexpr std::reverse_iterator<Step> late(Step{2}), early(Step{1});
+static_assert(early > late && late == late && late != early);
+#if __cplusplus < 202002L
+static_assert(late < early && late <= early && early >= late);
+#endif
 #endif
 extern "C" __global__ void kernel(int* p) { *p = std::chrono::seconds(*p) > std::chrono::minutes(2); }

@@ -94,19 +94,33 @@ class reverse_iterator
     _It current;
 };
 
-#define _HATCH_COMPARED(wrapper, op, left, right)                                                                \
-    template <class _A, class _B>                                                                                \
-    _HATCH_HD constexpr auto operator op(const wrapper<_A>& __a, const wrapper<_B>& __b)                         \
-        -> _HATCH_WHERE(left.base() op right.base()) {                                                           \
-        return left.base() op right.base();                                                                      \
+#define _HATCH_COMPARED(op, compared)                                                                       \
+    template <class _A, class _B>                                                                           \
+    _HATCH_HD constexpr auto operator op(const reverse_iterator<_A>& __a, const reverse_iterator<_B>& __b)  \
+        -> _HATCH_WHERE(__a.base() compared __b.base()) {                                                   \
+        return __a.base() compared __b.base();                                                              \
     }
-_HATCH_COMPARED(reverse_iterator, ==, __a, __b)
-_HATCH_COMPARED(reverse_iterator, !=, __a, __b)
-_HATCH_COMPARED(reverse_iterator, <, __b, __a)
-_HATCH_COMPARED(reverse_iterator, >, __b, __a)
-_HATCH_COMPARED(reverse_iterator, <=, __b, __a)
-_HATCH_COMPARED(reverse_iterator, >=, __b, __a)
+_HATCH_COMPARED(==, ==)
+_HATCH_COMPARED(!=, !=)
+_HATCH_COMPARED(<, >)
+_HATCH_COMPARED(>, <)
+_HATCH_COMPARED(<=, >=)
+_HATCH_COMPARED(>=, <=)
 #undef _HATCH_COMPARED
+#if !_HATCH_CPP20
+// Two of one type need no more than == and < of what they wrap.
+#define _HATCH_COMPARED(op, ...)                                                                               \
+    template <class _It>                                                                                       \
+    _HATCH_HD constexpr bool operator op(const reverse_iterator<_It>& __a, const reverse_iterator<_It>& __b) { \
+        return __VA_ARGS__;                                                                                    \
+    }
+_HATCH_COMPARED(!=, !(__a.base() == __b.base()))
+_HATCH_COMPARED(<, __b.base() < __a.base())
+_HATCH_COMPARED(>, __a.base() < __b.base())
+_HATCH_COMPARED(<=, !(__a.base() < __b.base()))
+_HATCH_COMPARED(>=, !(__b.base() < __a.base()))
+#undef _HATCH_COMPARED
+#endif
 #if _HATCH_CPP20
 template <class _A, three_way_comparable_with<_A> _B>
 _HATCH_HD constexpr compare_three_way_result_t<_A, _B> operator<=>(const reverse_iterator<_A>& __a,

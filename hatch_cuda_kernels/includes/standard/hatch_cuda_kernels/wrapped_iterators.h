@@ -43,18 +43,18 @@ class move_iterator {
     _It __current;
 };
 
-#define _HATCH_COMPARED(op)                                                                              \
-    template <class _A, class _B>                                                                        \
-    _HATCH_HD constexpr auto operator op(const move_iterator<_A>& __a, const move_iterator<_B>& __b)     \
-        -> _HATCH_WHERE(__a.base() op __b.base()) {                                                      \
-        return __a.base() op __b.base();                                                                 \
+#define _HATCH_COMPARED(op, ...)                                                                     \
+    template <class _A, class _B>                                                                    \
+    _HATCH_HD constexpr auto operator op(const move_iterator<_A>& __a, const move_iterator<_B>& __b) \
+        -> _HATCH_WHERE(__VA_ARGS__) {                                                               \
+        return __VA_ARGS__;                                                                          \
     }
-_HATCH_COMPARED(==)
-_HATCH_COMPARED(!=)
-_HATCH_COMPARED(<)
-_HATCH_COMPARED(>)
-_HATCH_COMPARED(<=)
-_HATCH_COMPARED(>=)
+_HATCH_COMPARED(==, __a.base() == __b.base())
+_HATCH_COMPARED(!=, !(__a.base() == __b.base()))
+_HATCH_COMPARED(<, __a.base() < __b.base())
+_HATCH_COMPARED(>, __b.base() < __a.base())
+_HATCH_COMPARED(<=, !(__b.base() < __a.base()))
+_HATCH_COMPARED(>=, !(__a.base() < __b.base()))
 #undef _HATCH_COMPARED
 #if _HATCH_CPP20
 template <class _A, three_way_comparable_with<_A> _B>
