@@ -245,9 +245,9 @@ _SMALLER: Final = "leave out parts of the source to find the line that it cannot
 
 def estimate_seconds(job: Job) -> float:
     """Return a rough compile time, good enough to order jobs and to decide about processes."""
-    if isinstance(job, FinishJob) and not job.inputs:  # of what is not compiled yet: often as long as a light front end
-        return _LIGHT_SECONDS * len(job.fronts)
     if isinstance(job, FinishJob):
+        if not job.inputs:  # they are not compiled yet; it often takes as long as a light front end
+            return _LIGHT_SECONDS * len(job.fronts)
         return sum(len(given.image) for given in job.inputs) / _SECOND.get(job.input_kind, _PTX_SECOND)
     heavy = any(begins_as(name, "cuda", "headers", "heavy") for name in job.program.outside)
     front_end = _HEAVY_SECONDS if heavy else _LIGHT_SECONDS

@@ -15,10 +15,10 @@ def compile_in_threads(patch):
     from hatch_cuda_kernels.pool.executors import default_workers
     from hatch_cuda_kernels.threads import DaemonThreads
 
-    patch.setattr(
-        "hatch_cuda_kernels.pool.schedule.local_executor",
-        lambda *costs: DaemonThreads(min(costs[2] or default_workers(), sum(map(len, costs[:2]))) or 1),
-    )
+    def in_threads(compiling, finishing, workers):
+        return DaemonThreads(min(workers or default_workers(), len(compiling) + len(finishing)) or 1)
+
+    patch.setattr("hatch_cuda_kernels.pool.schedule.local_executor", in_threads)
     patch.setattr("hatch_cuda_kernels.port.trials.run_isolated", lambda job, _seconds: run_job(job))
 
 

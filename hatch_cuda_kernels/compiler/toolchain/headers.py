@@ -206,7 +206,7 @@ class HeaderScan:
         self._digests: Final[dict[str, str]] = {}
         self._owners: Final[dict[str, tuple[PartFiles | None, str]]] = {}
         """The part whose folder a folder is in, and where there."""
-        start = time.monotonic()
+        self._until = 0.0
 
         def glance(path: str) -> list[str]:
             state = self._state(path)
@@ -215,9 +215,6 @@ class HeaderScan:
             return found
 
         self._walk(glance)
-        end = time.monotonic()
-        self._until = end + min(end - start, seconds_to_trust(len(self._states), end - start))
-        """Until then it counts as current: at first for as long as it took."""
         glances.save()
 
     @property
