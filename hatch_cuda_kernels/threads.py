@@ -168,7 +168,8 @@ def keep_sigint_handler() -> Iterator[None]:
         while not done.is_set():
             if not hasattr(signal, "sigtimedwait"):  # on macOS
                 done.wait(_PAUSE_SECONDS)
-            elif (found := signal.sigtimedwait({signal.SIGINT}, _PAUSE_SECONDS)) is not None:
+            # Python returns memory that nobody wrote where another signal, a debugger or a freezer ends the wait.
+            elif (found := signal.sigtimedwait({signal.SIGINT}, _PAUSE_SECONDS)) and found.si_signo == signal.SIGINT:
                 taken.append(found)
             libc.sigaction(signal.SIGINT, action, None)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -249,3 +250,15 @@ def test_ctrl_c_before_nvrtc_sets_its_handler_is_not_lost(counted):
         libc.signal(signal.SIGINT, ctypes.c_void_p.from_buffer_copy(ours[0]))
     wait_until(lambda: counted)
     assert action() == ours
+
+
+def test_another_signal_meanwhile_is_no_ctrl_c(counted):
+    """It ends the wait for SIGINT, as a debugger or a frozen container does, and Python then reports anything."""
+    before, others = signal.signal(signal.SIGUSR1, lambda *_: None), {*threading.enumerate()}
+    with keep_sigint_handler():
+        (keeper,) = {*threading.enumerate()} - others
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            signal.pthread_kill(keeper.ident, signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+    assert not counted
