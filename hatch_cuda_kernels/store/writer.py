@@ -64,9 +64,9 @@ def pack_block(data: bytes) -> bytes:
     """Return a block. Raises ModuleNotFoundError where this Python has no lzma."""
     import lzma  # only for packed stores, and not every Python has it
 
-    # Preset 6 with a cheaper search (half the time, 4 % larger), and contexts for machine code: its instructions have 8
-    # or 16 bytes.
-    search: dict[str, Any] = {"mf": lzma.MF_HC4, "nice_len": 24, "depth": 8, "pb": 3, "lc": 1}
+    # Preset 6 with a cheaper search (three quarters of the time, 2 % larger), and contexts for machine code: its
+    # instructions have 8 or 16 bytes.
+    search: dict[str, Any] = {"mf": lzma.MF_HC4, "nice_len": 64, "depth": 16, "pb": 3, "lc": 1}
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": BLOCK_BYTES, **search}]
     return lzma.compress(data, lzma.FORMAT_XZ, check=lzma.CHECK_NONE, filters=filters)  # images have their digest
 
