@@ -12,7 +12,6 @@ this package's standard headers can be among those searched. It holds no part's 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hatch_cuda_kernels import cpp  # which loads no module of it
-from hatch_cuda_kernels.cache import file_state, unchanged
+from hatch_cuda_kernels.cache import Notes, file_state, unchanged
 from hatch_cuda_kernels.compiler.toolchain.key_parts import seconds_to_trust
 from hatch_cuda_kernels.compiler.toolchain.libraries import (
     contents_at,
@@ -64,6 +63,9 @@ _LONGEST_NAME: Final = 1 << 10
 #: How many scans are kept: a set of headers may lead to a thousand files, and is asked for again and again.
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
+_NOTES: Final = Notes("scan")
+#: Of times of files: older kernels count them in steps of up to 10 ms.
+_TICKS_NS: Final = 100_000_000
 _SPLICE: Final = re.compile(rb"\\\r*+\n")
 _NAME: Final = re.compile(rb"<[^<>\n]+>|\"[^\"\n]+\"")
 _NAME_IN: Final = re.compile(_NAME.pattern.decode())
@@ -196,44 +198,83 @@ class HeaderScan:
         self._names: Final = names
         self._folders: Final = folders
         toolkit = [folder for folder in folders if folder != STANDARD_FOLDER] if names else []
-        self._parts: Final = {folder: PartFiles(folder) for folder in toolkit}
         place = "\n".join((*toolkit, *_readers())) if names else ""
-        glances = contents_at(f"glances\n{place}", _digest_and_names)
+        self._subject: Final = json.dumps([names, folders, place])
+        self._toolkit: Final = toolkit
+        self._glances: Final = contents_at(f"glances\n{place}", _digest_and_names)
         self._readings: Final = contents_at(place, _marked_includes)
-        records = (record for part in self._parts.values() for record in part.records)
-        self._states: Final = {str(record): file_state(record) for record in records}
+        note = _NOTES.read_current(self._subject) if names else {}
+        others = note.get("others")
+        self._noted: Final = others if isinstance(others, str) else None
+        self._noted_states: Final[dict[str, str]] = note["states"] if self._noted is not None else {}
+        self._states: Final[dict[str, str]] = {}
+        """Those of what this process has glanced at."""
         self._listings: Final[dict[str, frozenset[str] | None]] = {}
-        self._digests: Final[dict[str, str]] = {}
         self._owners: Final[dict[str, tuple[PartFiles | None, str]]] = {}
         """The part whose folder a folder is in, and where there."""
         self._until = 0.0
-
-        def glance(path: str) -> list[str]:
-            state = self._state(path)
-            digest, *found = glances.of(path, state) if state else [""]
-            self._digests[path] = digest
-            return found
-
-        self._walk(glance)
-        glances.save()
+        self._start: Final = time.time_ns() - _TICKS_NS
+        if self._noted is None:
+            _ = self._digests
 
     @property
     def states(self) -> Mapping[str, str]:
-        """The state of every file glanced at and every folder searched; while they are unchanged, so is the rest."""
-        return self._states
+        """The state of every file glanced at and every folder searched; while they are unchanged, so is the rest.
+
+        Those that are remembered come first: what this process finds later may already be otherwise.
+        """
+        return {**self._states, **self._noted_states}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing had changed just before it was glanced at: another change could give it the same state."""
+        times = (time for state in self.states.values() for time in state.split()[1:3])
+        return max(map(int, times), default=0) < self._start
+
+    @cached_property
+    def _parts(self) -> dict[str, PartFiles]:
+        return {folder: PartFiles(folder) for folder in self._toolkit}
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        """The digest of every file glanced at, empty where there is none."""
+        digests: dict[str, str] = {}
+        for record in (record for part in self._parts.values() for record in part.records):
+            self._states[str(record)] = file_state(record)
+
+        def glance(path: str) -> list[str]:
+            state = self._state(path)
+            digests[path], *found = self._glances.of(path, state) if state else [""]
+            return found
+
+        self._walk(glance)
+        self._glances.save()
+        return digests
 
     def is_current(self) -> bool:
         """Return whether nothing has changed; of many files, not long before."""
         start = time.monotonic()
         if start < self._until:
             return True
-        same, end = unchanged(self._states), time.monotonic()
-        self._until = end + seconds_to_trust(len(self._states), end - start)
+        states = self.states
+        same, end = unchanged(states), time.monotonic()
+        self._until = end + seconds_to_trust(len(states), end - start)
         return same
 
     @cached_property
     def others(self) -> str:
-        """A digest of what no part's version stands for, and of a part's files that are missing; empty for neither."""
+        """A digest of what no part's version stands for, and of a part's files that are missing; empty for neither.
+
+        It is remembered for the next process: a look at a thousand files takes a third of the time of finding them.
+        """
+        if self._noted is not None:
+            return self._noted
+        found = self._find_others()
+        if self._names and self.is_settled:
+            _NOTES.write(self._subject, {"others": found, "states": self.states})
+        return found
+
+    def _find_others(self) -> str:
         own = {path: other for path, digest in self._digests.items() if (other := self._other(path, digest))}
         if not all(path.startswith(STANDARD_FOLDER) for path in own):  # this package's own need no second look
             counted = self._exactly(self.includes)[0]
@@ -299,9 +340,9 @@ class HeaderScan:
         found = os.path.normpath(path)
         if "/../" in path:
             above, _, last = path.rpartition("/")
+            self._states[above] = file_state(above)
             real = os.path.realpath(above)
             if real != os.path.realpath(os.path.dirname(found)):  # noqa: PTH120
-                self._states[above] = file_state(above)
                 return f"{real}/{last}"
         return found
 
@@ -416,6 +457,8 @@ def _digest_and_names(path: str) -> list[str]:
 
     It may return other text, too: nothing is read as C++, and of comments only what is cheap to see.
     """
+    import hashlib  # loads OpenSSL, and most headers are as they were
+
     try:
         if not os.path.isfile(path):  # noqa: PTH113 - to open a pipe would wait for who writes to it
             return [""]

@@ -358,9 +358,10 @@ def remember_key_part(
     bindings = str(sys.modules["cuda.bindings"].__file__)
     states = {str(path): file_state(path) for path in (*found, *above, Path(bindings))}
     compiles = used(toolchain)
-    states |= dict(compiles.scan(outside).states)
+    scan = compiles.scan(outside)
+    states |= scan.states
     part = compiles.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
-    if current_toolchain() == toolchain:  # otherwise, it has changed just now
+    if scan.is_settled and current_toolchain() == toolchain:  # otherwise, something has changed just now
         keep_key_part(outside, built=built, lto=lto, part=part, states=states)
 
 

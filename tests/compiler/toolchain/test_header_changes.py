@@ -50,7 +50,11 @@ OTHERS = {
         "curand_kernel.h": '#include "curand_globals.h"\n#include <cuda_awbarrier.h>\n',
         "curand_globals.h": "#define G 1\n",
     },
-    "": {"stray.h": "#include <curand_globals.h>\n#include <missing/one.h>\n"},
+    "": {
+        "stray.h": "#include <curand_globals.h>\n#include <missing/one.h>\n",
+        "p/x/l/deep.h": '#include "../../../v.h"\n',
+        "v.h": "#define V 1\n",
+    },
 }
 #: What kernels include, by a short name.
 READERS = {
@@ -65,6 +69,7 @@ READERS = {
     "random": ("curand_kernel.h",),
     "stray": ("stray.h",),
     "linked": ("linked/a.h",),
+    "deep": ("p/x/l/deep.h",),
     "none": (),
 }
 
@@ -181,6 +186,15 @@ CASES = {
         lambda s, i: replace_folder(i / "cccl", s / "copy", lambda copy: alter(copy / "cub/scan.cuh")),
         "scan all",
     ),
+    "a folder moved behind a link, with what is above it": (
+        lambda s, i: (
+            put(s.parent / "other/v.h", "#define V 2\n"),
+            (s.parent / "other/deep").mkdir(),
+            (i / "p/x").rename(s.parent / "other/deep/x"),
+            (i / "p/x").symlink_to(s.parent / "other/deep/x"),
+        ),
+        "deep",
+    ),
     "another wheel's file on top": (
         lambda s, i: (
             put(i / "cuda_awbarrier.h", "#define B 2\n"),
@@ -282,6 +296,41 @@ def test_a_change_counts_for_its_readers_alone(site, case, monkeypatch, tmp_path
     as_another_process()
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE_DIR", str(tmp_path / "empty"))
     assert keys(site) == after
+
+
+def test_the_next_process_knows_as_much_of_headers(site):
+    """It remembers what enters the keys, and finds the rest when that is asked for."""
+
+    def known():
+        return {name: (one.others, one.asked, one.files, dict(one.states)) for name, one in scans(site).items()}
+
+    first = known()
+    as_another_process()
+    assert known() == first
+
+
+def test_a_change_before_the_rest_is_asked_for_counts(site):
+    """A scan that is remembered is as old as its note, whatever is found in the headers later."""
+    before = keys(site)
+    as_another_process()
+    known = scans(site)
+    time.sleep(0.02)  # as above
+    put(site / INCLUDE / "cuda_fp16.hpp", "#define X 3\n#include <stray.h>\n")
+    assert "stray.h" in known["half"].asked.names
+    after = keys(site)
+    assert {name for name in READERS if before[name] != after[name]} == {"half"}
+
+
+def test_headers_that_changed_just_now_are_not_remembered(site, fresh_cache, monkeypatch):
+    """Another change within one step of the kernel's clock would give them the same state."""
+    monkeypatch.setattr(headers, "_TICKS_NS", 60_000_000_000)
+    notes = {*fresh_cache.rglob("scan-*.json")}
+    keys(site)
+    assert {*fresh_cache.rglob("scan-*.json")} == notes == set()
+    monkeypatch.setattr(headers, "_TICKS_NS", 0)
+    as_another_process()
+    keys(site)
+    assert {*fresh_cache.rglob("scan-*.json")}
 
 
 def test_what_is_undone_has_the_old_keys(site):
