@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hatch_cuda_kernels.cache import open_cache
 from hatch_cuda_kernels.compiler.toolchain import find_toolchain
+from hatch_cuda_kernels.daemon_executor import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, HatchCudaKernelsError, InputError, Problem
 from hatch_cuda_kernels.includes import ProjectFiles
 from hatch_cuda_kernels.manifest import load_manifest
@@ -22,7 +23,6 @@ from hatch_cuda_kernels.plan import PlannedModule, arch_warnings, check_release,
 from hatch_cuda_kernels.pool import Compilation, find_fresh, find_missing, open_progress
 from hatch_cuda_kernels.store import STORE_FOLDER, check_built, prepare_place, read_blocks, write_store
 from hatch_cuda_kernels.terminal import count_text, printable, text_table, wrap
-from hatch_cuda_kernels.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

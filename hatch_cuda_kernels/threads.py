@@ -11,9 +11,7 @@ import ctypes
 import os
 import signal
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
@@ -38,21 +36,22 @@ class NoThreadError(RuntimeError):
     """No thread can be started: too many are running, or the interpreter is exiting."""
 
 
-def interruptible(work: Callable[[], T]) -> T:
+def interruptible(work: Callable[[], T], meanwhile: Callable[[], None] | None = None) -> T:
     """Return what ``work`` returns, or raise what it raises; Ctrl-C in the main thread ends the wait for it at once.
 
     The work then goes on in its thread, and its outcome is dropped. If no thread can be started, it is done here.
+    ``meanwhile`` is done here while a thread works; where none does, it is left out.
     """
     thread = threading.current_thread()
     # Where Ctrl-C means nothing: it is ignored, as in a worker, or this is one of these threads.
     ignored = thread is threading.main_thread() and not callable(signal.getsignal(signal.SIGINT))
     try:
-        return work() if ignored or thread in _working else wait_for_thread(work)
+        return work() if ignored or thread in _working else wait_for_thread(work, meanwhile)
     except NoThreadError:
         return work()
 
 
-def wait_for_thread(work: Callable[[], T]) -> T:
+def wait_for_thread(work: Callable[[], T], meanwhile: Callable[[], None] | None = None) -> T:
     """Do the same as ``interruptible``, in a new thread or not at all. Raises NoThreadError."""
     results: list[T] = []
     errors: list[BaseException] = []
@@ -65,6 +64,8 @@ def wait_for_thread(work: Callable[[], T]) -> T:
             errors.append(error)
 
     thread = start_daemon(run)
+    if meanwhile is not None:
+        meanwhile()
     while thread.is_alive():
         thread.join(TICK_SECONDS)
     if errors:
@@ -197,74 +198,3 @@ def leave_ctrl_c() -> None:
     """
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-
-class DaemonThreads(Executor):
-    """At most ``max_workers`` daemon threads, started when needed, ended when nothing is left to do."""
-
-    def __init__(self, max_workers: int) -> None:
-        self._max_workers = max_workers
-        self._calls: deque[tuple[Future[Any], Call]] = deque()
-        self._threads: set[threading.Thread] = set()
-        self._active = 0
-        """Threads that will look for a call again; the others are ending."""
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:  # Executor's
-        """Call a function in a thread when its turn comes. Raises RuntimeError after a shutdown."""
-        future: Future[T] = Future()
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            if self._active < self._max_workers:
-                self._threads.add(start_daemon(self._work))
-                self._active += 1
-            self._calls.append((future, (fn, args, kwargs)))
-            self._added((fn, args, kwargs))
-        return future
-
-    def _added(self, call: Call) -> None:
-        """Take notice of a call that waits now. The lock is held."""
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; wait for those that are there, unless they are cancelled."""
-        with self._lock:
-            self._closed = True
-            calls = [*self._calls] if cancel_futures else []
-            threads = [*self._threads]
-        for future, _ in calls:
-            future.cancel()
-        for thread in threads if wait else ():
-            thread.join()
-
-    def kill(self) -> None:
-        """Cancel what waits, and wait for nothing."""
-        self.shutdown(wait=False, cancel_futures=True)
-
-    def _work(self) -> None:
-        while (found := self._next_call()) is not None:
-            future, (fn, args, kwargs) = found
-            if future.set_running_or_notify_cancel():
-                _settle(future, lambda: fn(*args, **kwargs))  # noqa: B023 - called before the next turn
-        self._done()
-
-    def _next_call(self) -> tuple[Future[Any], Call] | None:
-        with self._lock:
-            if self._calls:
-                return self._calls.popleft()
-            self._active -= 1
-            return None
-
-    def _done(self) -> None:
-        with self._lock:
-            self._threads.discard(threading.current_thread())
-
-
-def _settle(future: Future[T], work: Callable[[], T]) -> None:
-    try:
-        result = work()
-    except BaseException as error:  # noqa: BLE001 - raised where the future is asked
-        future.set_exception(error)
-    else:
-        future.set_result(result)

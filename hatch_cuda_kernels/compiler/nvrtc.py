@@ -10,19 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hatch_cuda_kernels.child_process import ChildDiedError, call_in_child, is_child
+from hatch_cuda_kernels.compiler import binary  # what reads images, and is imported while NVRTC makes one
 from hatch_cuda_kernels.compiler.attributes import judged_log, shown_log, telling_flags, telling_text
-from hatch_cuda_kernels.compiler.binary import (
-    Ptx,
-    argument_parameters,
-    demangled,
-    drop_unused,
-    function_parameters,
-    linkage_of_ptx,
-    read_cubin,
-    read_ptx,
-    used_variables,
-    without_times,
-)
 from hatch_cuda_kernels.compiler.job import Compiled, CompileJob, FinishInput, FinishJob
 from hatch_cuda_kernels.compiler.nvrtc_calls import (
     Given,
@@ -44,9 +33,10 @@ from hatch_cuda_kernels.image import Kind, Symbol
 from hatch_cuda_kernels.names import VIRTUAL_ROOT, base_name, found_names, plain_name
 from hatch_cuda_kernels.options import macro_name, nvrtc_flags
 from hatch_cuda_kernels.signature import sizes_agree
-from hatch_cuda_kernels.threads import interruptible
+from hatch_cuda_kernels.threads import Ahead, interruptible
 
 if TYPE_CHECKING:
+    from hatch_cuda_kernels.compiler.binary import Ptx
     from hatch_cuda_kernels.compiler.job import Job
 
 
@@ -93,44 +83,55 @@ def _compile_here(job: Job) -> Compiled:
     start = time.perf_counter()
     toolchain = load_toolchain()
     task = job, compile_flags(job, toolchain)
-    made = _make_placed(task)
-    if is_tainted():  # an earlier compile may show in the outcome
-        made = _in_child(_make_placed, task, job)
-    return Compiled(
-        images={kind: made.images[kind] for kind in job.kinds},
-        kernels=made.kernels,
-        globals=tuple(Symbol(name, made.lowered[f"&{name}"]) for name in job.globals),
-        resources=read_cubin(made.images["cubin"]).resources if job.assembled else {},
-        ptx_isa=made.ptx_isa,
-        toolchain=job.toolchain(toolchain),
-        log=_readable(made.log, job),
-        seconds=time.perf_counter() - start,
-    )
+
+    def outcome(made: Made) -> Compiled:
+        return Compiled(
+            images={kind: made.images[kind] for kind in job.kinds},
+            kernels=made.kernels,
+            globals=tuple(Symbol(name, made.lowered[f"&{name}"]) for name in job.globals),
+            resources=binary.read_cubin(made.images["cubin"]).resources if job.assembled else {},
+            ptx_isa=made.ptx_isa,
+            toolchain=job.toolchain(toolchain),
+            log=_readable(made.log, job),
+            seconds=time.perf_counter() - start,
+        )
+
+    tainted = Ahead(is_tainted)
+    found = outcome(_make_placed(task, None if is_child() else tainted.begin))
+    # An earlier compile may show in the outcome.
+    return outcome(_in_child(_make_placed, task, job)) if tainted.get() else found
 
 
-def _make_placed(task: tuple[CompileJob, tuple[str, ...]]) -> Made:
+def _make_placed(task: tuple[CompileJob, tuple[str, ...]], then: Callable[[], None] | None = None) -> Made:
+    """Compile in the right place. ``then`` is called when NVRTC has nothing more to do, if that is known so early."""
     _, flags = task
-    return call_at_root(_make, task, flags) if shows_place(flags) else interruptible(partial(_make, task))
+    if shows_place(flags):
+        return call_at_root(_make, task, flags)
+    return interruptible(partial(_make, task, then), meanwhile=_import_readers)
 
 
-def _make(task: tuple[CompileJob, tuple[str, ...]]) -> Made:
+def _import_readers() -> None:
+    _ = binary.read_ptx, binary.read_cubin, binary.demangled
+
+
+def _make(task: tuple[CompileJob, tuple[str, ...]], then: Callable[[], None] | None = None) -> Made:
     job, flags = task
     questions = Questions.of(job) if job.kinds else NO_QUESTIONS
     if is_child():
         from hatch_cuda_kernels.compiler.precompiled import try_preamble  # of builds
 
-        made = try_preamble(job.program, flags, lambda start: _answer(job, start, questions))
+        made = try_preamble(job.program, flags, lambda start: _answer(job, start, questions, then))
         if made is not None:
             return made
     try:
-        return _answer(job, Given(flags), questions)
+        return _answer(job, Given(flags), questions, then)
     except CompileError as error:
         if not questions.by_name or _SPACE not in error.log:
             raise
-        return _answer(job, Given(flags), NO_QUESTIONS)  # a build does not fail for what is only asked
+        return _answer(job, Given(flags), NO_QUESTIONS, then)  # a build does not fail for what is only asked
 
 
-def _answer(job: CompileJob, start: Given, questions: Questions) -> Made:
+def _answer(job: CompileJob, start: Given, questions: Questions, then: Callable[[], None] | None) -> Made:
     expressions = (*job.expressions, *questions.expressions)
     source = telling_text(f"{start.text}{job.program.source}{questions.text}")
     headers = [(name, telling_text(text)) for name, text in (*job.program.headers, *start.headers)]
@@ -142,6 +143,8 @@ def _answer(job: CompileJob, start: Given, questions: Questions) -> Made:
                 raise _refused(job, _readable(judged, job), start.flags)
             if unread := job.program.cut.unread:
                 raise CompileError(job.module, str(job.arch), _UNREAD, faults=(f"{unread}\n  {_KEEP}",))
+            if then is not None and not job.program.cut.variables:  # of which one more compile may be asked
+                then()
             log = shown_log(said, job.options.extra)
             lowered = {name: lowered_name(program, name) for name in expressions} | job.managed
             if not job.kinds:
@@ -173,9 +176,9 @@ def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> Non
     Its symbol is looked for; of a constant without its value no symbol is left, but in relocatable code.
     """
     cut = job.program.cut
-    used = {*map(_without_arguments, used_variables(ptx))}.intersection(cut.variables)
+    used = {*map(_without_arguments, binary.used_variables(ptx))}.intersection(cut.variables)
     if cut.loses_constants and not used:
-        used = {*map(_without_arguments, linkage_of_ptx(relocatable()).undefined)}.intersection(cut.variables)
+        used = {*map(_without_arguments, binary.linkage_of_ptx(relocatable()).undefined)}.intersection(cut.variables)
     if not used:
         return
     kinds = {"value", "definition", "variable", "removed"}
@@ -191,7 +194,7 @@ def _check_use(job: CompileJob, ptx: str, relocatable: Callable[[], str]) -> Non
 
 def _without_arguments(symbol: str) -> str:
     """Return a symbol's qualified name without template arguments."""
-    name = demangled(symbol)
+    name = binary.demangled(symbol)
     while _ARGUMENTS.search(name):
         name = _ARGUMENTS.sub("", name)
     return name.replace(" ", "")
@@ -251,10 +254,10 @@ def _images(
         return finish_lto(job, ltoir, keep, log)
     ptx = output(program, "PTX").rstrip(b"\0").decode()
     if "object" in job.kinds:
-        return {"object": without_times(output(program, "CUBIN"))}, read_ptx(ptx), log
+        return {"object": binary.without_times(output(program, "CUBIN"))}, binary.read_ptx(ptx), log
     is_read = "ptx" in job.kinds or job.finisher == "ptxas" or job.program.cut.variables
     if is_read and not job.options.debug:  # which describes every variable
-        ptx = drop_unused(ptx, keep)
+        ptx = binary.drop_unused(ptx, keep)
     if job.assembled and job.finisher == "ptxas":
         from hatch_cuda_kernels.compiler.finish import assemble  # as above
 
@@ -262,8 +265,8 @@ def _images(
         made = assemble(ptxas, ptx, arch=job.arch, options=job.options, name=job.module)
         cubin, log = made.image, f"{log}\n{made.log}"
     else:
-        cubin = without_times(output(program, "CUBIN"))
-    return {"ptx": ptx.encode(), "cubin": cubin}, read_ptx(ptx), log
+        cubin = binary.without_times(output(program, "CUBIN"))
+    return {"ptx": ptx.encode(), "cubin": cubin}, binary.read_ptx(ptx), log
 
 
 def _readable(log: str, job: CompileJob) -> str:
@@ -308,7 +311,7 @@ class Questions(NamedTuple):
 
     def answers(self, lowered: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """Return the types of the parameters of each kernel that was there, by its name expression."""
-        found = {name: argument_parameters(lowered[question]) for name, question in self.by_name.items()}
+        found = {name: binary.argument_parameters(lowered[question]) for name, question in self.by_name.items()}
         return {name: types for name, types in found.items() if types is not None}
 
 
@@ -327,7 +330,7 @@ def found_kernels(
     kernels = []
     for name, symbol in (*named, *((name, symbol) for symbol, name in others.items())):
         params = ptx.entries[symbol]
-        types = answers.get(name) or function_parameters(symbol) or plain.get(symbol) or ()
+        types = answers.get(name) or binary.function_parameters(symbol) or plain.get(symbol) or ()
         called = declared.parameters(base_name(plain_name(name) or name), len(params))
         names = tuple(parameter.name for parameter in called)
         kernels.append(

@@ -253,10 +253,12 @@ def is_tainted() -> bool:
     """Return whether NVRTC has global state here that changes what it compiles, as far as is known.
 
     The state never goes away: an earlier compile was right if this is false. It takes as long as the smallest compile.
+    Raises InheritedError.
     """
     global _found  # noqa: PLW0603 - a fact about the process
     if _found or is_child():
         return _found
+    use_compiler("nvrtc")
     _, program = nvrtc.nvrtcCreateProgram(_CANARY, b"canary.cu", 0, [], [])
     try:
         nvrtc.nvrtcCompileProgram(program, len(_FLAGS), [*_FLAGS])

@@ -36,9 +36,10 @@ from hatch_cuda_kernels.compiler.toolchain import (
     require_ptxas,
     toolchain_requirements,
 )
+from hatch_cuda_kernels.daemon_executor import DaemonThreads
 from hatch_cuda_kernels.environment import EXECUTOR
 from hatch_cuda_kernels.errors import BuildError, InputError, ToolchainError
-from hatch_cuda_kernels.threads import DaemonThreads, NoThreadError, leave_ctrl_c, start_daemon
+from hatch_cuda_kernels.threads import NoThreadError, leave_ctrl_c, start_daemon
 
 if TYPE_CHECKING:
     from hatch_cuda_kernels.compiler import Compiled, Job, Preamble

@@ -10,10 +10,11 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from hatch_cuda_kernels.daemon_executor import DaemonThreads
 from hatch_cuda_kernels.driver import call, on_device
 from hatch_cuda_kernels.records import NamedTuple
 from hatch_cuda_kernels.runtime.ladder import LOGGER, cached, jit_candidates
-from hatch_cuda_kernels.threads import TICK_SECONDS, DaemonThreads
+from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

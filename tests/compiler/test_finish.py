@@ -15,10 +15,10 @@ from hatch_cuda_kernels.compiler.binary.cubin import read_cubin
 from hatch_cuda_kernels.compiler.binary.ptx import read_ptx
 from hatch_cuda_kernels.compiler.job import FINISHER_NAMES, FinishJob
 from hatch_cuda_kernels.compiler.toolchain import libraries
+from hatch_cuda_kernels.daemon_executor import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.pool.executors import WorkerExecutor
-from hatch_cuda_kernels.threads import DaemonThreads
 
 SORT = """
 #include <cub/block/block_radix_sort.cuh>

@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hatch_cuda_kernels.build import build_store, render_report
+from hatch_cuda_kernels.daemon_executor import DaemonThreads
 from hatch_cuda_kernels.errors import BuildError, ManifestError, ToolchainError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool.progress import LineProgress
 from hatch_cuda_kernels.pool.schedule import compile_all
-from hatch_cuda_kernels.threads import DaemonThreads
 
 pytestmark = pytest.mark.every_python
 

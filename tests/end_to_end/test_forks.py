@@ -68,6 +68,19 @@ os.write(1, f"{'parent' if os.getpid() == parent else 'child'} {size}\\n".encode
 if os.getpid() == parent:
     os.wait()
 """
+WITH_A_CANARY = """
+from hatch_cuda_kernels.compiler.nvrtc_calls import is_tainted
+from hatch_cuda_kernels.forks import InheritedError
+
+print(is_tainted(), flush=True)
+if os.fork() == 0:
+    try:
+        print(is_tainted())
+    except InheritedError:
+        print("not asked")
+else:
+    os.wait()
+"""
 IN_A_POOL = """
 import multiprocessing
 
@@ -116,6 +129,11 @@ def test_a_fork_in_a_handler(run):
     lines = dict(line.split() for line in run(IN_A_HANDLER))
     assert lines.keys() == {"parent", "child"}
     assert lines["parent"] == lines["child"]
+
+
+def test_a_child_does_not_ask_its_parents_nvrtc(run):
+    """What NVRTC compiles after a compile, to see whether it can be trusted, has no other lock than a compile."""
+    assert run(WITH_A_CANARY) == ["False", "not asked"]
 
 
 def test_a_pool_of_forks(run):

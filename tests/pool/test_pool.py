@@ -16,13 +16,13 @@ from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
 from hatch_cuda_kernels.child_process import ChildProcess
+from hatch_cuda_kernels.daemon_executor import DaemonThreads
 from hatch_cuda_kernels.errors import CompileError
 from hatch_cuda_kernels.manifest import load_manifest
 from hatch_cuda_kernels.plan import make_plan
 from hatch_cuda_kernels.pool.executors import WorkerExecutor, open_executor
 from hatch_cuda_kernels.pool.schedule import How, compile_all
 from hatch_cuda_kernels.store.writer import temporary_workspace
-from hatch_cuda_kernels.threads import DaemonThreads
 
 pytestmark = pytest.mark.every_python
 

@@ -12,8 +12,8 @@ __all__ = ["compile_in_threads", "watch_jobs"]
 def compile_in_threads(patch):
     """Let builds compile in threads of this process: a worker process costs as much as ten small compiles."""
     from hatch_cuda_kernels.compiler.nvrtc import run_job
+    from hatch_cuda_kernels.daemon_executor import DaemonThreads
     from hatch_cuda_kernels.pool.executors import default_workers
-    from hatch_cuda_kernels.threads import DaemonThreads
 
     def in_threads(compiling, finishing, workers):
         return DaemonThreads(min(workers or default_workers(), len(compiling) + len(finishing)) or 1)

@@ -8,7 +8,6 @@ cuda.pathfinder looks into the interpreter's own site-packages only, and pip bui
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import os
 import re
@@ -267,6 +266,8 @@ def hash_ahead() -> None:
 
 
 def _file_digest(path: str) -> list[str]:
+    import hashlib  # loads OpenSSL, and most libraries are as they were
+
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             return [record_digest(hashlib.file_digest(file, "sha256").digest())]
