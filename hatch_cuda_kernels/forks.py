@@ -6,7 +6,10 @@ inherits that lock, locked. Nothing unlocks it, and nothing tells.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
@@ -20,8 +23,11 @@ T = TypeVar("T")
 #: The compilers' libraries that this process has loaded, and those that were in the process it was forked from.
 _loaded: Final[set[str]] = set()
 _inherited: Final[set[str]] = set()
+#: Held while a library is loaded: a child of that moment would have half of it, and of what the loader knows.
+_loading: Final = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _inherited.update(_loaded))
+    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
 class InheritedError(ToolchainError):
@@ -38,6 +44,17 @@ def use_compiler(library: str) -> None:
     if _inherited:
         raise InheritedError
     _loaded.add(library)
+
+
+def load_library(path: str) -> None:
+    """Load a library, so that who asks for its name later gets this file. Raises OSError.
+
+    Python goes on meanwhile, as it would not with ctypes alone: NVRTC has 100 MB, and a first compile imports much.
+    """
+    if sys.platform != "win32":
+        with _loading:
+            ctypes.CDLL(None).dlopen(os.fsencode(path), os.RTLD_NOW | os.RTLD_GLOBAL)
+    ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)  # it is there by now, or this says what is wrong
 
 
 def spawn_if_forked(function: Callable[P, T]) -> Callable[P, T]:

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from c_code import compile_c
 from waiting import HANG_SECONDS
 
 pytestmark = [
@@ -67,6 +68,25 @@ size = compile(LONG)
 os.write(1, f"{'parent' if os.getpid() == parent else 'child'} {size}\\n".encode())
 if os.getpid() == parent:
     os.wait()
+"""
+SLOW_LIBRARY = """
+#include <unistd.h>
+int is_whole;
+__attribute__((constructor)) static void start(void) { usleep(500000); is_whole = 1; }
+"""
+WHILE_LOADING = """
+import ctypes
+from hatch_cuda_kernels.forks import load_library
+
+thread = threading.Thread(target=load_library, args=(sys.argv[1],))
+thread.start()
+time.sleep(0.1)
+if os.fork() == 0:
+    signal.alarm(20)  # a lock of the system's loader may be held
+    print(ctypes.c_int.in_dll(ctypes.CDLL(sys.argv[1]), "is_whole").value, flush=True)
+    os._exit(0)
+os.wait()
+thread.join()
 """
 WITH_A_CANARY = """
 from hatch_cuda_kernels.compiler.nvrtc_calls import is_tainted
@@ -129,6 +149,12 @@ def test_a_fork_in_a_handler(run):
     lines = dict(line.split() for line in run(IN_A_HANDLER))
     assert lines.keys() == {"parent", "child"}
     assert lines["parent"] == lines["child"]
+
+
+def test_a_library_that_is_being_loaded_is_whole_in_a_child(run, tmp_path):
+    """Python goes on meanwhile, but the fork waits: nobody would load the rest in the child."""
+    library = compile_c(SLOW_LIBRARY, tmp_path / "slow.so", "-shared", "-fPIC")
+    assert run(WHILE_LOADING, library) == ["1"]
 
 
 def test_a_child_does_not_ask_its_parents_nvrtc(run):

@@ -7,7 +7,6 @@ cuda.pathfinder looks into the interpreter's own site-packages only, and pip bui
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
@@ -35,7 +34,7 @@ from hatch_cuda_kernels.compiler.toolchain.packages import (
 )
 from hatch_cuda_kernels.device_library import DEVICE_RUNTIME, DeviceLibrary
 from hatch_cuda_kernels.errors import ToolchainError, is_absent
-from hatch_cuda_kernels.forks import spawn_if_forked, use_compiler
+from hatch_cuda_kernels.forks import load_library, spawn_if_forked, use_compiler
 from hatch_cuda_kernels.integrity import sha256
 from hatch_cuda_kernels.threads import Ahead, keep_sigint_handler
 
@@ -291,7 +290,7 @@ def preload(stem: str) -> None:
     for file in library_files(stem):
         try:
             _refuse_cut(file)
-            ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
+            load_library(str(file))
         except OSError as error:
             wheel = exactly(stem.lower(), bindings_major(), library_version(stem))
             fix = pip_install(wheel, options="--force-reinstall --no-deps")
