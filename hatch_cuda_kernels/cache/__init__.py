@@ -15,7 +15,8 @@ __getattr__ = lazy(
     __name__,
     {
         "bundle": "export_bundle import_bundle",
-        "disk": "CacheInfo default_cache_path DiskCache file_state is_older Notes open_cache site_paths unchanged",
+        "disk": "CacheInfo default_cache_path DiskCache file_state is_older last_change Notes open_cache site_paths "
+        "unchanged",
         "entry": "Entry",
         "files": "distrust open_unchecked remove",
         "publishing": "Failure held",

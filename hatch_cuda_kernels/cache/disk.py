@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -474,6 +474,15 @@ def is_older(path: Path, than: Path) -> bool:
 def unchanged(states: Mapping[str, str]) -> bool:
     """Return whether every path still has the given state."""
     return all(file_state(path) == state for path, state in states.items())
+
+
+def last_change(states: Iterable[str]) -> int:
+    """Return when the last of these states arose, in nanoseconds since 1970; 0 if all are of nothing.
+
+    A time of modification can be any, and lie in the future; on Windows, it alone tells of changes.
+    """
+    field = 1 if sys.platform == "win32" else 2
+    return max((int(state.split()[field]) for state in states if state), default=0)
 
 
 @contextlib.contextmanager
