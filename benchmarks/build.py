@@ -1,11 +1,12 @@
 """Builds of whole matrices: this package, nvcc in its best configuration, and NVRTC alone, side by side in one run.
 
-    python benchmarks/build.py --out FOLDER [--matrix 5x6 30x8 cub10x8] [--repeat 3] [--record DATE]
+    python benchmarks/build.py --out FOLDER [--matrix 5x6 30x8 cub10x8] [--repeat 3] [--only WORD ...] [--record DATE]
     python benchmarks/build.py --render benchmarks/results/DATE-build.json --record DATE
 
 Needs no GPU, but nvcc (NVCC, default /usr/local/cuda-13.0/bin/nvcc), and gives it all cores. A round runs every
 contender once, each from an empty cache; rounds repeat. Prints the tables and writes build.json with every raw number
-into FOLDER. --record also writes benchmarks/results/DATE-build.{md,json}, the pictures in docs/images and the tables in
+into FOLDER. With --only, it runs the contenders and builds the wheels whose names contain one of the words, and predicts
+nothing. --record also writes benchmarks/results/DATE-build.{md,json}, the pictures in docs/images and the tables in
 docs/explanation/numbers.md, all from this one run.
 """
 
@@ -35,13 +36,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--matrix", nargs="+", choices=MATRICES, default=list(MATRICES))
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", nargs="+", metavar="WORD", default=[""])
     parser.add_argument("--record", metavar="DATE")
     parser.add_argument("--render", type=Path, metavar="JSON", help="use the numbers of an earlier run")
     args = parser.parse_args()
     if args.render is not None:
         results = json.loads(args.render.read_text())
     elif args.out is not None:
-        results = run(args.out.absolute(), args.matrix, args.repeat)
+        results = run(args.out.absolute(), args.matrix, args.repeat, args.only)
     else:
         parser.error("--out or --render is needed")
     print(render(results, results["machine"]["date"]))
@@ -51,7 +53,7 @@ def main() -> None:
         record(results, args.record)
 
 
-def run(out: Path, matrices: list[str], repeat: int) -> dict[str, Any]:
+def run(out: Path, matrices: list[str], repeat: int, words: list[str]) -> dict[str, Any]:
     about = machine(out)
     places = []
     for matrix in matrices:
@@ -62,15 +64,15 @@ def run(out: Path, matrices: list[str], repeat: int) -> dict[str, Any]:
     for round_ in range(repeat):
         for place in places:
             results["start_up"] += [start_up(place.work) for _ in range(5)]
-            for name, contender in contenders(place).items():
+            for name, contender in contenders(place, words).items():
                 found = contender(place)
                 results["matrices"][place.matrix].setdefault(name, []).append(found)
                 say(f"{round_ + 1}/{repeat} {place.matrix} {name}: {found['wall']:.1f} s, CPU {found['cpu']:.1f} s")
     keep(out, results)
-    results["wheels"] = {place.matrix: wheel_sizes(place) for place in places}
+    results["wheels"] = {place.matrix: wheel_sizes(place, words) for place in places}
     say("wheels built")
     keep(out, results)
-    results["scaling"] = measure_scaling(places, results["matrices"])
+    results["scaling"] = measure_scaling(places, results["matrices"]) if words == [""] else {}
     about["load_after"] = os.getloadavg()[0]
     keep(out, results)
     return results

@@ -14,7 +14,7 @@ from build_measure import Usage, measure
 from build_sources import CHANGED, FRONT_ENDS, Project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 NVCC: Final = os.environ.get("NVCC", "/usr/local/cuda-13.0/bin/nvcc")
 CORES: Final = len(os.sched_getaffinity(0))
@@ -149,11 +149,16 @@ def row(usage: Usage) -> dict[str, Any]:
     return {"wall": usage.wall, "cpu": usage.cpu, "peak": usage.peak, "root_cpu": usage.root_cpu}
 
 
-def contenders(place: Place) -> dict[str, Callable[[Place], dict[str, Any]]]:
-    """Return everything that can build the matrix here, in the order of a round."""
+def contenders(place: Place, words: Iterable[str]) -> dict[str, Callable[[Place], dict[str, Any]]]:
+    """Return what can build the matrix here and has one of the words in its name, in the order of a round."""
     found = [ours for ours in map(Ours, FRONT_ENDS) if ours.supported(place)]
     nvcc = [Nvcc(NVCC_THREADS, CORES, 1), Nvcc(NVCC_PARALLEL, 1, CORES)]
-    return {contender.name: contender.run for contender in (*found, *nvcc, Floor())}
+    return {one.name: one.run for one in (*found, *nvcc, Floor()) if is_meant(one.name, words)}
+
+
+def is_meant(name: str, words: Iterable[str]) -> bool:
+    """Return whether a name contains one of the words; every name contains the empty one."""
+    return any(word in name for word in words)
 
 
 def start_up(work: Path) -> float:

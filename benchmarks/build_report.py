@@ -70,18 +70,19 @@ def middle(runs: list[dict[str, Any]], field: str) -> float | None:
 
 
 def _times(contenders: dict[str, list[dict[str, Any]]], start_up: list[float]) -> str:
-    floor = middle(contenders[FLOOR], "compiling") or 0.0
+    floor = middle(contenders.get(FLOOR, []), "compiling")
     rows = []
     for name, runs in contenders.items():
         wall, cpu, peak = (middle(runs, field) or 0.0 for field in ("wall", "cpu", "peak"))
         unchanged = median(wall for run in runs for wall in run["unchanged"]) if "unchanged" in runs[0] else None
         besides = None if unchanged is None else unchanged - median(start_up)
-        times = [f"{wall:.1f}", f"{cpu:.1f}", f"{cpu / floor:.2f}", f"{peak / 1e6:.0f}"]
+        times = [f"{wall:.1f}", f"{cpu:.1f}", _seconds(floor and cpu / floor, 2), f"{peak / 1e6:.0f}"]
         rows.append([name, *times, _seconds(besides, 2), _seconds(middle(runs, "changed"), 1)])
     text = table(["", "wall, s", "CPU, s", "CPU / compiling", "peak, MB", "rebuild, s", "one header changed, s"], rows)
     images = next(runs[0] for name, runs in contenders.items() if name.startswith("ours"))
+    alone = "" if floor is None else f"Compiling alone took {floor:.1f} s of CPU in one NVRTC thread. "
     return (
-        f"{text}\n{images['images']} images. Compiling alone took {floor:.1f} s of CPU in one NVRTC thread. "
+        f"{text}\n{images['images']} images. {alone}"
         "CPU: user and system time of all processes. Peak: resident sets of all processes together, looked at every "
         "50 ms; pages that processes share count in each. Rebuild: "
         f"nothing changed, less an interpreter's start ({median(start_up):.3f} s). One header changed: "
@@ -97,9 +98,10 @@ def sizes(results: Results) -> str:
     """Return the bytes of images and wheels; ratios are to the wheel of nvcc's compressed fatbins."""
     rows = []
     for matrix, made in results["wheels"].items():
-        base = made[_PACKED]["wheel"]
+        base = made[_PACKED]["wheel"] if _PACKED in made else None
         for name, size in made.items():
-            rows.append([matrix, name, f"{size['raw']:,}", f"{size['wheel']:,}", f"{size['wheel'] / base:.2f}"])
+            ratio = _seconds(base and size["wheel"] / base, 3)
+            rows.append([matrix, name, f"{size['raw']:,}", f"{size['wheel']:,}", ratio])
     return table(["matrix", "", "images, bytes", "wheel, bytes", "ratio"], rows)
 
 
@@ -113,24 +115,27 @@ def aims(results: Results) -> list[Aim]:
         ("cub10x8", "ours, ptx", 7.0),
     ):
         contenders = results["matrices"].get(matrix, {})
-        if name in contenders:
+        if name in contenders and contenders.keys() & {NVCC_THREADS, NVCC_PARALLEL}:
             found.append(_faster(matrix, name, contenders, least))
     light = results["matrices"].get("30x8", {})
-    if _OURS in light:
+    if _OURS in light and FLOOR in light:
         share = (middle(light[FLOOR], "compiling") or 0.0) / results["machine"]["cores"]
         ratio = (middle(light[_OURS], "wall") or 0.0) / share
         found.append(Aim("30x8: wall, against the NVRTC CPU time / cores", "<= 1.1", ratio, "x", ratio <= 1.1))
+    if _OURS in light:
         rebuild = median(wall for run in light[_OURS] for wall in run["unchanged"]) - median(results["start_up"])
         found.append(Aim("30x8: rebuild, nothing changed, besides start-up", "<= 0.5 s", rebuild, " s", rebuild <= 0.5))
     wheels = ((matrix, results["wheels"][matrix]) for matrix in ("30x8", "cub10x8") if matrix in results["wheels"])
     for matrix, made in wheels:
+        if not {_OURS, _PACKED} <= made.keys():
+            continue
         ratio, what = made[_OURS]["wheel"] / made[_PACKED]["wheel"], "wheel, against one of `-compress-all` fatbins"
         found.append(Aim(f"{matrix}: {what}", "<= 0.5", ratio, "x", ratio <= 0.5, timed=False))
     return found
 
 
 def _faster(matrix: str, name: str, contenders: dict[str, list[dict[str, Any]]], least: float) -> Aim:
-    wall = {way: middle(contenders[way], "wall") or 0.0 for way in (NVCC_THREADS, NVCC_PARALLEL)}
+    wall = {way: middle(contenders[way], "wall") or 0.0 for way in (NVCC_THREADS, NVCC_PARALLEL) if way in contenders}
     best = min(wall, key=wall.__getitem__)
     ratio = wall[best] / (middle(contenders[name], "wall") or 1.0)
     cpu = (middle(contenders[best], "cpu") or 0.0) / (middle(contenders[name], "cpu") or 1.0)

@@ -6,11 +6,12 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Final
 
-from build_contenders import CORES, FRONT_ENDS, NVCC_PARALLEL, Nvcc, Ours, Place, fatbins
+from build_contenders import CORES, FRONT_ENDS, NVCC_PARALLEL, Nvcc, Ours, Place, fatbins, is_meant
 from build_measure import measure
 from build_sources import PACKAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 #: How nvcc packs its fatbins. A wheel compresses once more.
@@ -22,14 +23,19 @@ _PACKINGS: Final = {
 _HOOK: Final = "[tool.hatch.build.targets.wheel.hooks.cuda-kernels]\n"
 
 
-def wheel_sizes(place: Place) -> dict[str, dict[str, int]]:
-    """Return the bytes of the images as they are and of each wheel, by what made them. nvcc compiles once a packing."""
+def wheel_sizes(place: Place, words: Collection[str]) -> dict[str, dict[str, int]]:
+    """Return the bytes of the images as they are and of each wheel, by what made them. nvcc compiles once a packing.
+
+    Names without one of the words are left out.
+    """
     sizes = {}
     for ours in map(Ours, FRONT_ENDS):
-        if ours.supported(place):
+        if is_meant(ours.name, words) and ours.supported(place):
             raw = ours.build(place, clean=False)["raw"]
             sizes[ours.name] = {"raw": raw, "wheel": _our_wheel(place, ours)}
     for name, flags in _PACKINGS.items():
+        if not is_meant(name, words):
+            continue
         raw = Nvcc(NVCC_PARALLEL, 1, CORES).run(place, *flags)["raw"]
         sizes[name] = {"raw": raw, "wheel": _fatbin_wheel(place, fatbins(place, *flags))}
     return sizes
