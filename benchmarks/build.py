@@ -5,9 +5,9 @@
 
 Needs no GPU, but nvcc (NVCC, default /usr/local/cuda-13.0/bin/nvcc), and gives it all cores. A round runs every
 contender once, each from an empty cache; rounds repeat. Prints the tables and writes build.json with every raw number
-into FOLDER. With --only, it runs the contenders and builds the wheels whose names contain one of the words, and predicts
-nothing. --record also writes benchmarks/results/DATE-build.{md,json}, the pictures in docs/images and the tables in
-docs/explanation/numbers.md, all from this one run.
+into FOLDER. With --only, only contenders and wheels whose names contain one of the words are run and built, and
+nothing is predicted. --record also writes benchmarks/results/DATE-build.{md,json}, the pictures in docs/images and the
+tables in docs/explanation/numbers.md, all from this one run.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 Three kernels: one that writes a float, a CUB block sort, and a second block sort with the same headers, in a process
 after one that compiled the first. With --host nothing is launched and no device is needed: the processes end with the
 CUBIN for sm_90. Variants take turns, so that drift hits all alike. Three ratios are printed: of medians, of the medians
-of each one's quicker half, and of the best runs. Where other machines share the cores, any process takes up to 1.6 times
-as long while they work: then medians tell which was unlucky more often, and quicker halves which is slower. Where
+of each one's quicker half, and of the best runs. Where other machines share the cores, any process takes up to 1.6
+times as long while they work: then medians tell which was unlucky more often, and quicker halves which is slower. Where
 cuda.core is not installed, ours are beside NVRTC alone, called through cuda.bindings.
 """
 
