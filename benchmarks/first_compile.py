@@ -6,8 +6,9 @@ Three kernels: one that writes a float, a CUB block sort, and a second block sor
 after one that compiled the first. With --host nothing is launched and no device is needed: the processes end with the
 CUBIN for sm_90. Variants take turns, so that drift hits all alike. Three ratios are printed: of medians, of the medians
 of each one's quicker half, and of the best runs. Where other machines share the cores, any process takes up to 1.6
-times as long while they work: then medians tell which was unlucky more often, and quicker halves which is slower. Where
-cuda.core is not installed, ours are beside NVRTC alone, called through cuda.bindings.
+times as long while they work: each one gets the four cores that were the quickest right before, and even so medians may
+tell which variant was unlucky more often. Where cuda.core is not installed, ours are beside NVRTC alone, called through
+cuda.bindings.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,6 +34,8 @@ SECOND = HEAVY.replace("heavy", "second").replace(".Sort(keys)", ".SortDescendin
 SOURCES = {"trivial": TRIVIAL, "heavy": HEAVY, "second": SECOND}
 VARIANTS = ("NVRTC alone", "cuda.core", "ours")
 HOST = "sm_90"
+#: For each process: the driver and NVRTC start side by side.
+CORES = 4
 
 
 def prepare(work: Path, *, host: bool) -> None:
@@ -124,9 +129,10 @@ def measure(work: Path, kernels: list[str], repeat: int, *, host: bool) -> dict[
     def timed(variant: str, kernel: str, cache: Path) -> float:
         command = [sys.executable, __file__, "--run", variant, kernel, str(work)]
         extra = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(cache)}
-        start = time.perf_counter()
-        subprocess.run(command, env=environment | extra, check=True, capture_output=True)
-        return time.perf_counter() - start
+        with on_quickest_cores():
+            start = time.perf_counter()
+            subprocess.run(command, env=environment | extra, check=True, capture_output=True)
+            return time.perf_counter() - start
 
     timed("ours", "heavy", after_first)
     for round_ in range(repeat + 1):
@@ -144,6 +150,25 @@ def measure(work: Path, kernels: list[str], repeat: int, *, host: bool) -> dict[
                 if round_:  # the first round fills the page cache
                     times.setdefault(kernel, {}).setdefault(variant, []).append(took)
     return times
+
+
+@contextmanager
+def on_quickest_cores() -> Iterator[None]:
+    """Run what is started meanwhile on the four cores on which a loop takes the least time now."""
+    cores = os.sched_getaffinity(0)
+
+    def seconds(core: int) -> float:
+        os.sched_setaffinity(0, {core})
+        start = time.perf_counter()
+        sum(number * number for number in range(100_000))
+        return time.perf_counter() - start
+
+    if len(cores) > CORES:
+        os.sched_setaffinity(0, sorted(cores, key=seconds)[:CORES])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def report(times: dict[str, dict[str, list[float]]]) -> None:

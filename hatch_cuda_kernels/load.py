@@ -429,11 +429,13 @@ def _prepare(reader: StoreReader, kernel: str, module: str | None) -> None:
         return
     from contextlib import suppress
 
+    from hatch_cuda_kernels.collector import uncollected
     from hatch_cuda_kernels.errors import StoreError
     from hatch_cuda_kernels.names import normalize_name
 
-    for name in _NEEDED:
-        _import(name)
+    with uncollected():  # modules are not garbage
+        for name in _NEEDED:
+            _import(name)
     with suppress(StoreError, OSError, ValueError, ImportError):
         reader.look_ahead(normalize_name(kernel), module)
         is_listed = module not in reader.unlisted and reader.find(normalize_name(kernel), module)

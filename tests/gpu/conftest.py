@@ -70,7 +70,10 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def context(device):
-    """Make a context current, as a framework would have."""
+    """Make device 0's context current, as a framework would have. JAX leaves the device current that it used last."""
+    current_context_id()
+    if int(call("cuCtxGetDevice")) != 0:
+        call("cuCtxSetCurrent", call("cuDevicePrimaryCtxRetain", 0))
     return current_context_id()
 
 
