@@ -163,9 +163,9 @@ def on_quickest_cores() -> Iterator[None]:
         sum(number * number for number in range(100_000))
         return time.perf_counter() - start
 
-    if len(cores) > CORES:
-        os.sched_setaffinity(0, sorted(cores, key=seconds)[:CORES])
     try:
+        if len(cores) > CORES:
+            os.sched_setaffinity(0, sorted(cores, key=seconds)[:CORES])
         yield
     finally:
         os.sched_setaffinity(0, cores)

@@ -439,9 +439,10 @@ def _prepare(reader: StoreReader, kernel: str, module: str | None) -> None:
     with suppress(StoreError, OSError, ValueError, ImportError):
         reader.look_ahead(normalize_name(kernel), module)
         is_listed = module not in reader.unlisted and reader.find(normalize_name(kernel), module)
-        for name in () if is_listed else _OF_COMPILES:
-            if is_starting():
-                _import(name)
+        with uncollected():
+            for name in () if is_listed else _OF_COMPILES:
+                if is_starting():
+                    _import(name)
 
 
 def _import(place: str) -> None:

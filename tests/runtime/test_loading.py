@@ -17,6 +17,7 @@ import pytest
 from fake_driver import Result
 
 from hatch_cuda_kernels import compile_to_cubin, early, environment, load, open_store
+from hatch_cuda_kernels.arch import SmArch
 from hatch_cuda_kernels.compiler import nvrtc
 from hatch_cuda_kernels.compiler.toolchain import key_parts, libraries
 from hatch_cuda_kernels.errors import (
@@ -110,6 +111,14 @@ def test_the_image_is_read_while_the_context_is_made(example_store, driver, monk
     monkeypatch.setattr(load, "starting_device", lambda: ((9, 0), (13, 0)))
     monkeypatch.setattr(driver, "cuCtxGetCurrent", lambda: shutil.rmtree(folder, ignore_errors=True) or context())
     assert found(open_store(folder).get_kernel("saxpy")) == ("prebuilt", "sm_90", "cubin")
+
+
+def test_garbage_is_collected_while_a_look_up_waits(store, driver, monkeypatch):
+    """Another process may look for the compiler at the time, which takes seconds; threads make garbage meanwhile."""
+    seen = []
+    monkeypatch.setattr(climb, "ladder", lambda _: (lambda _: iter(seen.append(gc.isenabled()) or ()),))
+    climb.work_ahead(store._request("saxpy", None, None, SmArch.parse("sm_90"), (13, 0)))
+    assert seen == [True]
 
 
 def test_the_first_launch_is_prepared_while_the_context_is_made(store, driver, monkeypatch):

@@ -471,9 +471,11 @@ def _content(path: str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
             data = os.read(descriptor, about.st_size + 1)
-            while len(data) != about.st_size and (more := os.read(descriptor, 1 << 20)):
-                data += more
-            return data
+            if len(data) == about.st_size:
+                return data
+            # It grows, is larger than one call reads, or comes in pieces, which only this puts together fast.
+            with open(descriptor, "rb", buffering=0, closefd=False) as rest:
+                return data + rest.readall()
         finally:
             os.close(descriptor)
     except OSError:

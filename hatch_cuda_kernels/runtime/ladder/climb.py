@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from hatch_cuda_kernels.arch import SmArch, preference, version_text
-from hatch_cuda_kernels.collector import uncollected
 from hatch_cuda_kernels.environment import JIT, trace_files
 from hatch_cuda_kernels.errors import (
     CompileError,
@@ -205,8 +204,7 @@ def work_ahead(request: Request) -> None:
     for rung in ladder(request):
         if rung is cached:
             _load_compiler_ahead(request)
-        with uncollected():
-            candidate = next((candidate for candidate in rung(request) if candidate.accepted), None)
+        candidate = next((candidate for candidate in rung(request) if candidate.accepted), None)
         if candidate is not None:
             if rung is jitted:
                 from hatch_cuda_kernels.runtime.ladder.compile_rungs import jit_ahead  # off the prebuilt path
