@@ -22,12 +22,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from quickest_cores import on_quickest_cores
 from runtime_cold import HEAVY, SIZE, TRIVIAL, bindings_context, check, toolkit_include
 
 SECOND = HEAVY.replace("heavy", "second").replace(".Sort(keys)", ".SortDescending(keys)").replace("16", "12")
@@ -129,7 +128,7 @@ def measure(work: Path, kernels: list[str], repeat: int, *, host: bool) -> dict[
     def timed(variant: str, kernel: str, cache: Path) -> float:
         command = [sys.executable, __file__, "--run", variant, kernel, str(work)]
         extra = {"HATCH_CUDA_KERNELS_CACHE_DIR": str(cache)}
-        with on_quickest_cores():
+        with on_quickest_cores(CORES):
             start = time.perf_counter()
             subprocess.run(command, env=environment | extra, check=True, capture_output=True)
             return time.perf_counter() - start
@@ -150,25 +149,6 @@ def measure(work: Path, kernels: list[str], repeat: int, *, host: bool) -> dict[
                 if round_:  # the first round fills the page cache
                     times.setdefault(kernel, {}).setdefault(variant, []).append(took)
     return times
-
-
-@contextmanager
-def on_quickest_cores() -> Iterator[None]:
-    """Run what is started meanwhile on the four cores on which a loop takes the least time now."""
-    cores = os.sched_getaffinity(0)
-
-    def seconds(core: int) -> float:
-        os.sched_setaffinity(0, {core})
-        start = time.perf_counter()
-        sum(number * number for number in range(100_000))
-        return time.perf_counter() - start
-
-    try:
-        if len(cores) > CORES:
-            os.sched_setaffinity(0, sorted(cores, key=seconds)[:CORES])
-        yield
-    finally:
-        os.sched_setaffinity(0, cores)
 
 
 def report(times: dict[str, dict[str, list[float]]]) -> None:

@@ -3,8 +3,9 @@
     python benchmarks/runtime.py --out FOLDER [--repeat 9] [--only ctypes ours]
 
 Prints one table and writes runtime.json with every raw number. It builds the kernels it needs for the device; peers
-that are not installed are left out. Every cold figure is a whole process, from the
-interpreter's start to the first synchronised result; variants are interleaved, so that drift hits all alike.
+that are not installed are left out. Every cold figure is a whole process, from the interpreter's start to the first
+synchronised result; variants are interleaved, so that drift hits all alike. Other machines may share the cores: each
+process, and each round of hot figures, gets those that were the quickest right before.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from quickest_cores import on_quickest_cores  # noqa: E402 - a sibling script
 from runtime_cold import VARIANTS, prepare  # noqa: E402 - a sibling script
 from runtime_hot import measure_hot  # noqa: E402 - a sibling script
 
+#: For each process: the driver starts while Python imports.
+CORES = 4
 # Processes find what they import compiled, as users do: some containers turn that off.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -55,9 +59,10 @@ def cold(work: Path, repeat: int, only: list[str]) -> dict[str, dict[str, list[f
                     continue
                 command = [sys.executable, str(HERE / "runtime_cold.py"), variant, kernel, str(work)]
                 extra = {"CUDA_CACHE_DISABLE": "0"} if variant.endswith("warm driver cache") else {}
-                start = time.perf_counter()
-                done = subprocess.run(command, env=environment | extra, capture_output=True, text=True, check=False)
-                took = (time.perf_counter() - start) * 1000
+                with on_quickest_cores(CORES):
+                    start = time.perf_counter()
+                    done = subprocess.run(command, env=environment | extra, capture_output=True, text=True, check=False)
+                    took = (time.perf_counter() - start) * 1000
                 if done.returncode != 0:
                     print(f"left out: {variant} / {kernel}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
                     broken.add((kernel, variant))

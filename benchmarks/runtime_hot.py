@@ -11,6 +11,8 @@ import timeit
 from functools import partial
 from typing import TYPE_CHECKING
 
+from quickest_cores import on_quickest_cores
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -206,10 +208,11 @@ def take_turns(variants: dict[str, tuple[str, dict[str, object]]], drain: Callab
     timers = {name: timeit.Timer(statement, globals=names) for name, (statement, names) in variants.items()}
     times: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(ROUNDS):
-        for name, timer in timers.items():
-            timer.timeit(1)
-            times[name].append(timer.timeit(BATCH) / BATCH * 1e6)
-            drain()
+        with on_quickest_cores(1):
+            for name, timer in timers.items():
+                timer.timeit(1)
+                times[name].append(timer.timeit(BATCH) / BATCH * 1e6)
+                drain()
     return {name: statistics.median(values) for name, values in times.items()}
 
 
