@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from hatch_cuda_kernels import open_store
-from hatch_cuda_kernels.driver import call, compute_capability, current_context_id, driver_version
+from hatch_cuda_kernels.driver import (
+    call,
+    compute_capability,
+    current_context_id,
+    current_device,
+    driver_version,
+    primary_context,
+)
 from hatch_cuda_kernels.store.texts import DIGESTS_FILE, digests_text
 
 SOURCE = """
@@ -71,9 +78,8 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def context(device):
     """Make device 0's context current, as a framework would have. JAX leaves the device current that it used last."""
-    current_context_id()
-    if int(call("cuCtxGetDevice")) != 0:
-        call("cuCtxSetCurrent", call("cuDevicePrimaryCtxRetain", 0))
+    if current_device().ordinal != 0:
+        call("cuCtxSetCurrent", primary_context(0))
     return current_context_id()
 
 
