@@ -207,10 +207,8 @@ class HeaderScan:
         self._toolkit: Final = toolkit
         self._glances: Final = contents_at(f"glances\n{place}", _digest_and_names)
         self._readings: Final = contents_at(place, _marked_includes)
-        note = _NOTES.read_current(self._subject) if names else {}
-        others = note.get("others")
-        self._noted: Final = others if isinstance(others, str) else None
-        self._noted_states: Final[dict[str, str]] = note["states"] if self._noted is not None else {}
+        self._noted: str | None = None
+        self._noted_states: dict[str, str] = {}
         self._states: Final[dict[str, str]] = {}
         """Those of what this process has glanced at."""
         self._listings: Final[dict[str, frozenset[str] | None]] = {}
@@ -218,8 +216,16 @@ class HeaderScan:
         """The part whose folder a folder is in, and where there."""
         self._until = 0.0
         self._start: Final = time.time_ns() - _TICKS_NS
-        if self._noted is None:
-            _ = self._digests
+        if names and not self._is_recalled():
+            with _NOTES.turn(self._subject):  # of many processes that start at once, one reads a thousand files
+                if not self._is_recalled():
+                    _ = self.others
+
+    def _is_recalled(self) -> bool:
+        note = _NOTES.read_current(self._subject)
+        if isinstance(others := note.get("others"), str):
+            self._noted, self._noted_states = others, note["states"]
+        return self._noted is not None
 
     @property
     def states(self) -> Mapping[str, str]:

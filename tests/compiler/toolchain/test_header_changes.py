@@ -273,10 +273,10 @@ def keys(site):
     return {name: toolchain.of_compile(outside, finisher="nvrtc").key_part for name, outside in READERS.items()}
 
 
-def scans(site):
-    """Return what is known of each reader's headers."""
+def scans(site, readers=None):
+    """Return what is known of the headers of some readers, by default of all."""
     folders = (str(site / INCLUDE), str(site / INCLUDE / "cccl"))
-    return {name: scan_headers(outside, folders) for name, outside in READERS.items()}
+    return {name: scan_headers(READERS[name], folders) for name in readers or READERS}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -336,6 +336,30 @@ def test_headers_that_changed_just_now_are_not_remembered(site, fresh_cache, mon
     assert known == len([outside for outside in READERS.values() if outside])
 
 
+def test_one_of_many_processes_reads_the_headers(site, fresh_cache, tmp_path):
+    """Those that ask for the same headers at the same time wait for it, and take what it found."""
+    script = """
+import sys, time
+from hatch_cuda_kernels.compiler.toolchain import headers
+read = headers._digest_and_names
+def slowly(path):
+    print(path)
+    time.sleep(0.1)
+    return read(path)
+headers._digest_and_names = slowly
+print("others", headers.scan_headers(("cuda_fp16.h", "stray.h"), tuple(sys.argv[1:])).others)
+"""
+    time.sleep(0.2)  # headers that changed just now are not remembered
+    command = [sys.executable, "-c", script, str(site / INCLUDE), str(site / INCLUDE / "cccl")]
+    asking = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [line for one in asking for line in one.communicate(timeout=60)[0].splitlines()]
+    paths = [line for line in said if not line.startswith("others")]
+    assert str(site / INCLUDE / "stray.h") in paths
+    assert len(paths) == len({*paths})
+    assert len([line for line in said if line.startswith("others")]) == 4
+    assert len({*said} - {*paths}) == 1
+
+
 def test_what_is_undone_has_the_old_keys(site):
     """A header that is as it was, a part's or another wheel's, gives the keys that it gave."""
     first = keys(site)
@@ -354,8 +378,9 @@ def test_what_is_undone_has_the_old_keys(site):
 def test_no_header_is_read_as_cpp_for_a_key(site, monkeypatch):
     """Where wheels stand for all that a compile could open, as is usual, and others' files are in the folder."""
     monkeypatch.setattr(headers, "_marked_includes", None)
-    found = scans(site)
-    assert [found[name].others for name in ("sort", "all", "scan", "half", "pipe", "target", "mma")] == [""] * 7
+    asked = ("sort", "all", "scan", "half", "pipe", "target", "mma")
+    found = scans(site, asked)
+    assert [found[name].others for name in asked] == [""] * 7
 
 
 OPENS = """
