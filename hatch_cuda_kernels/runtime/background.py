@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from hatch_cuda_kernels.daemon_executor import DaemonThreads
 from hatch_cuda_kernels.driver import call, on_device
 from hatch_cuda_kernels.records import NamedTuple
-from hatch_cuda_kernels.runtime.ladder import LOGGER, cached, jit_candidates
+from hatch_cuda_kernels.runtime.ladder import cached, jit_candidates, log
 from hatch_cuda_kernels.threads import TICK_SECONDS
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def tier_up(request: Request) -> None:
             _STARTED.add((request.source.scope, arch))  # one compile serves every kernel of the module
             _FOR_NEXT.append(background_threads().submit(_quietly, candidate.get))
         elif candidate.damage is not None:
-            LOGGER.info(_NOT_COMPILED, candidate.damage)
+            log(_NOT_COMPILED, candidate.damage)
 
 
 @atexit.register
@@ -116,7 +116,7 @@ def _quietly(compile_exact: Callable[[], object]) -> None:
     try:
         compile_exact()
     except Exception as error:  # noqa: BLE001 - nobody waits for it, and the kernel in use works
-        LOGGER.info(_NOT_COMPILED, error)
+        log(_NOT_COMPILED, error)
 
 
 def _show(done: int, total: int, name: str) -> None:

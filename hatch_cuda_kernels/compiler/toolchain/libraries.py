@@ -177,11 +177,26 @@ class Contents:
 
     def of(self, path: str, state: str) -> list[str]:
         """Return the facts about a file that is in this state."""
-        known = self._known.get(path)
-        if not isinstance(known, list) or known[:1] != [state]:
-            known = self._known[path] = [state, *self._read(path)]
+        facts = self._known_of(path, state)
+        if facts is None:
+            facts = self._read(path)
+            self._known[path] = [state, *facts]
             self._changed = True
-        return known[1:]
+        return facts
+
+    def of_large(self, states: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the facts about files in these states; of many processes that start at once, one reads them."""
+        if any(self._known_of(path, state) is None for path, state in states.items()):
+            with _NOTES.turn(self._place):
+                self.__dict__.pop("_known", None)  # another process may have written it
+                found = {path: self.of(path, state) for path, state in states.items()}
+                self.save()
+                return found
+        return {path: self.of(path, state) for path, state in states.items()}
+
+    def _known_of(self, path: str, state: str) -> list[str] | None:
+        known = self._known.get(path)
+        return known[1:] if isinstance(known, list) and known[:1] == [state] else None
 
     def save(self) -> None:
         """Write the note if a file was read; without it, the next process reads that file again."""
@@ -246,13 +261,15 @@ def _altered(stem: str) -> str:
     if site is None:
         return ""
     listed = listed_files([wheel] if wheel is not None else [])
-    contents, digests = contents_at(str(files[-1]), _file_digest), {}
-    for file in files:
-        name = file.relative_to(site).as_posix()
-        if wheel is None or name not in listed or not is_older(file, wheel.record):
-            digests[name] = contents.of(str(file), file_state(file))[0]
-    contents.save()
-    return digest_of_all((name, digest) for name, digest in digests.items() if listed.get(name) != digest)
+    names = {str(file): file.relative_to(site).as_posix() for file in files}
+    unclear = {
+        path: file_state(path)
+        for path, name in names.items()
+        if wheel is None or name not in listed or not is_older(Path(path), wheel.record)
+    }
+    digests = contents_at(str(files[-1]), _file_digest).of_large(unclear)
+    found = ((names[path], facts[0]) for path, facts in digests.items())
+    return digest_of_all((name, digest) for name, digest in found if listed.get(name) != digest)
 
 
 _hashing: Final = {stem: Ahead(partial(_altered, stem)) for stem in ("nvrtc", "nvJitLink")}

@@ -14,7 +14,7 @@ __getattr__ = lazy(
     __name__,
     {
         "climb": "before_compiling cached obtain prebuilt_cubins prebuilt_ptx trials work_ahead",
-        "compile_rungs": "jit_candidates LOGGER",
+        "compile_rungs": "jit_candidates log",
         "explanation": "explain Explanation",
         "request": "find_kernel find_variable make_request Request",
         "trace": (

@@ -6,12 +6,10 @@ code, which is slower. Each compile is logged, with the reason, the time it took
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import time
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from hatch_cuda_kernels.runtime.ladder.request import Request
     from hatch_cuda_kernels.store import ImageRecord
 
-LOGGER: Final = logging.getLogger("hatch_cuda_kernels")
 #: Seconds. Shorter compiles are logged as INFO, longer ones as WARNING, which shows without any logging set up.
 _NOTICEABLE: Final = 1.0
 
@@ -45,7 +42,7 @@ def get_or_make_image(request: Request, key: str, arch: SmArch, tool: str, make:
     what, why = f"{request.module.module} ({request.kernel.name}) for {arch} with {tool}", request.why_not_prebuilt
 
     def compile_now() -> Entry:
-        LOGGER.info("compiling %s; %s", what, why)
+        log("compiling %s; %s", what, why)
         if files := trace_files():
             from hatch_cuda_kernels.runtime.ladder.trace import record_compile  # few programs are traced
 
@@ -58,13 +55,21 @@ def get_or_make_image(request: Request, key: str, arch: SmArch, tool: str, make:
     entry, made = open_cache().get_or_make(key, compile_now)
     image = image_of(entry, "jitted" if made else "cached")
     if made:
-        level = logging.WARNING if entry.seconds > _NOTICEABLE else logging.INFO
         recorded = image.path is not None
         kept = "recorded for the next process" if recorded else "not recorded, so that each process compiles it again"
         ship = f"ship {arch}" if request.listed else f"list the {request.what_is_unlisted} in kernels.yaml"
         advice = f"to avoid it, {ship}, or set {JIT}=0 to forbid it"
-        LOGGER.log(level, "compiled %s in %.2f s, %s; %s; %s", what, entry.seconds, kept, why, advice)
+        text, is_warning = "compiled %s in %.2f s, %s; %s; %s", entry.seconds > _NOTICEABLE
+        log(text, what, entry.seconds, kept, why, advice, is_warning=is_warning)
     return image
+
+
+def log(text: str, *facts: object, is_warning: bool = False) -> None:
+    """Log for the application, as INFO or WARNING. If nobody has imported logging, nobody has asked for INFO."""
+    if is_warning or "logging" in sys.modules:
+        import logging  # many processes only wait for the one that compiles
+
+        logging.getLogger("hatch_cuda_kernels").log(logging.WARNING if is_warning else logging.INFO, text, *facts)
 
 
 @contextmanager
@@ -154,6 +159,8 @@ def jit_ahead(request: Request) -> None:
 
 
 def _compile(request: Request) -> Entry:
+    from dataclasses import replace  # the same holds for it
+
     from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain, pip_install, toolchain_requirements
 
     ask_ahead()

@@ -162,6 +162,30 @@ def test_a_process_hashes_what_changed_and_nothing_else(site, forget, monkeypatc
         assert sorted(hashed) == expected
 
 
+def test_one_of_many_processes_hashes_a_library(site):
+    """Those that start at the same time wait for its outcome."""
+    script = """
+import hashlib, sys, time
+sys.path.insert(0, sys.argv[1])
+from hatch_cuda_kernels.compiler.toolchain import libraries
+real = hashlib.file_digest
+def slowly(file, name):
+    print(file.name)
+    time.sleep(0.3)
+    return real(file, name)
+hashlib.file_digest = slowly
+libraries.hash_ahead()
+print("identity", libraries.identity("13.0.88", "nvrtc"))
+"""
+    (site / LIB / "libnvrtc.so.13").write_text("another one")
+    command = [sys.executable, "-c", script, str(site)]
+    asking = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [line for one in asking for line in one.communicate(timeout=60)[0].splitlines()]
+    assert [line for line in said if not line.startswith("identity")] == [str(site / LIB / "libnvrtc.so.13")]
+    (answer,) = {line for line in said if line.startswith("identity")}
+    assert answer.startswith("identity 13.0.88+")
+
+
 @pytest.mark.parametrize(
     "changed", [f"{INCLUDE}/cuda_fp16.hpp", f"{LIB}/libnvrtc-builtins.so.13.0", f"{LIB}/libnvJitLink.so.13"]
 )
