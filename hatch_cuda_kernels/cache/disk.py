@@ -394,6 +394,7 @@ class Memory:
 _MOST_NOTES: Final = 64
 #: What a note says is found faster than this.
 _NOTE_SECONDS: Final = 10.0
+_STRIPE_DIGITS: Final = 2
 #: A longer note is damage, which must not fill the memory.
 _MOST_NOTE_BYTES: Final = 16 << 20
 
@@ -418,13 +419,19 @@ class Notes:
 
     @contextlib.contextmanager
     def turn(self, subject: str) -> Iterator[None]:
-        """Run the body while no other process has a turn of this name, or once there is a note about the subject."""
+        """Run the body while no other process has a turn about the subject, or once there is a note that still holds.
+
+        Who had to wait for a turn that left no such note waits for no other: that one could not write it, either.
+        """
         from hatch_cuda_kernels.cache.publishing import held  # who finds a note needs no lock
 
+        # Some subjects share a lock, or there would be ever more of them.
+        lock = f"{self._name}.{_digest(subject)[:_STRIPE_DIGITS]}.lock"
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError), _opened(make=True) as notes:
-                lock = f"{self._name}.lock"  # one for all subjects, or there would be ever more of them
-                stack.enter_context(held(notes, lock, _NOTE_SECONDS, lambda: bool(self.read(subject))))
+                if not stack.enter_context(held(notes, lock, 0.0)):
+                    with held(notes, lock, _NOTE_SECONDS, lambda: bool(self.read_current(subject))):
+                        pass
             yield
 
     def read_all(self) -> list[dict[str, Any]]:
@@ -444,7 +451,7 @@ class Notes:
                 remove(notes, file)
 
     def _file(self, subject: str) -> str:
-        return f"{self._name}-{sha256(subject.encode(errors='surrogateescape')).hexdigest()[:32]}.json"
+        return f"{self._name}-{_digest(subject)[:32]}.json"
 
     def _files(self, notes: Folder) -> list[str]:
         return [name for name in notes.names() if name.startswith(f"{self._name}-")]
@@ -493,6 +500,10 @@ def _opened(*, make: bool = False) -> Iterator[Folder]:
         raise FileNotFoundError
     with EntryFolder(path).open_top(make=make) as top, (made if make else Folder.folder)(top, NOTES) as notes:
         yield notes
+
+
+def _digest(subject: str) -> str:
+    return sha256(subject.encode(errors="surrogateescape")).hexdigest()
 
 
 def _read_note(notes: Folder, file: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import threading
 import time
 
 import pytest
@@ -103,6 +104,48 @@ def test_notes_are_bounded(fresh_cache):
     assert len([*NOTES.read_all()]) == 64
     assert NOTES.read("99") == {"number": 99}
     assert Notes("other").read("x") == NOTE
+
+
+def test_turns_about_other_subjects_do_not_wait(fresh_cache):
+    """Each of many processes may look for something else."""
+    start = time.monotonic()
+    with NOTES.turn("x"), NOTES.turn("y"):
+        assert time.monotonic() - start < 5
+
+
+def test_an_outdated_note_is_waited_for(fresh_cache, tmp_path):
+    """Where files changed, one makes the note anew: the old one is no reason to go on."""
+    entered = threading.Event()
+
+    def enter():
+        with NOTES.turn("x"):
+            entered.set()
+
+    NOTES.write("x", {"states": {str(tmp_path): "another"}})
+    waiting = threading.Thread(target=enter)
+    with NOTES.turn("x"):
+        waiting.start()
+        assert not entered.wait(0.5)
+        NOTES.write("x", {"states": {}})
+        assert entered.wait(5)
+    waiting.join(60)
+
+
+def test_a_turn_that_leaves_no_note_is_waited_for_once(fresh_cache):
+    """Where none can be written, all others go on together, or the last one would wait for all."""
+    inside = threading.Barrier(4)
+
+    def enter():
+        with NOTES.turn("x"):
+            inside.wait(8)
+
+    waiting = [threading.Thread(target=enter) for _ in range(3)]
+    with NOTES.turn("x"):
+        for thread in waiting:
+            thread.start()
+        time.sleep(0.5)
+        assert not inside.n_waiting
+    inside.wait(8)
 
 
 def test_clearing_the_cache_removes_notes(fresh_cache):

@@ -198,7 +198,7 @@ class HeaderScan:
     all is that a compile could open. Only where no part's version stands for one of these does it matter which count.
     """
 
-    def __init__(self, names: tuple[str, ...] = (), folders: tuple[str, ...] = ()) -> None:
+    def __init__(self, names: tuple[str, ...] = (), folders: tuple[str, ...] = (), *, is_for_key: bool = False) -> None:
         self._names: Final = names
         self._folders: Final = folders
         toolkit = [folder for folder in folders if folder != STANDARD_FOLDER] if names else []
@@ -215,10 +215,14 @@ class HeaderScan:
         self._owners: Final[dict[str, tuple[PartFiles | None, str]]] = {}
         """The part whose folder a folder is in, and where there."""
         self._until = 0.0
-        self._start: Final = time.time_ns() - _TICKS_NS
+        self._start = time.time_ns() - _TICKS_NS
         if names and not self._is_recalled():
+            if not is_for_key:
+                _ = self._digests
+                return
             with _NOTES.turn(self._subject):  # of many processes that start at once, one reads a thousand files
                 if not self._is_recalled():
+                    self._start = time.time_ns() - _TICKS_NS  # others that change meanwhile may have settled
                     _ = self.others
 
     def _is_recalled(self) -> bool:
@@ -387,12 +391,15 @@ class HeaderScan:
         return None if stands else (name, digest)
 
 
-def scan_headers(names: tuple[str, ...], folders: tuple[str, ...]) -> HeaderScan:
-    """Return what headers, given as an include spells them, lead to in the toolkit's folders."""
+def scan_headers(names: tuple[str, ...], folders: tuple[str, ...], *, is_for_key: bool = False) -> HeaderScan:
+    """Return what headers, given as an include spells them, lead to in the toolkit's folders.
+
+    ``is_for_key`` says that other processes will ask for the same, and so for ``others``.
+    """
     known = _scans.get((names, folders))
     if known is not None and known.is_current():
         return known
-    found = _scans[names, folders] = HeaderScan(names, folders)
+    found = _scans[names, folders] = HeaderScan(names, folders, is_for_key=is_for_key)
     for oldest in [*_scans][:-_MOST]:
         _scans.pop(oldest, None)
     return found

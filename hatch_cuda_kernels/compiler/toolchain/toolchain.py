@@ -81,7 +81,7 @@ class Toolchain(NamedTuple):
         ``outside`` are the headers that the compile may take from the toolkit's folders; None if it searches none.
         Then ``headers`` is empty; else it ends with a digest of the headers that no version stands for, if any.
         """
-        others = self.scan(outside).others
+        others = self.scan(outside, is_for_key=True).others
         headers = [self.headers, f"others {others}" if others else ""] if outside is not None else []
         nvjitlink = (self.nvjitlink or _loaded_nvjitlink()) if finisher == "nvjitlink" else ""
         ptxas = (self.ptxas or ptxas_version(self.nvrtc)) if finisher == "ptxas" else ""
@@ -98,13 +98,13 @@ class Toolchain(NamedTuple):
         """
         return self._replace(standard=tuple(sorted(names)))
 
-    def scan(self, outside: tuple[str, ...] | None) -> HeaderScan:
+    def scan(self, outside: tuple[str, ...] | None, *, is_for_key: bool = False) -> HeaderScan:
         """Return what these headers lead to in the toolkit's folders: nothing, if a compile does not search them."""
         if outside is None:
             return HeaderScan()
         if self.standard is None:
-            return scan_headers(outside, self.include_dirs)
-        return scan_headers((*outside, *self.standard), (STANDARD_FOLDER, *self.include_dirs))
+            return scan_headers(outside, self.include_dirs, is_for_key=is_for_key)
+        return scan_headers((*outside, *self.standard), (STANDARD_FOLDER, *self.include_dirs), is_for_key=is_for_key)
 
     def to_json(self) -> dict[str, str]:
         """Return what the index and cache entries record."""
@@ -358,7 +358,7 @@ def remember_key_part(
     bindings = str(sys.modules["cuda.bindings"].__file__)
     states = {str(path): file_state(path) for path in (*found, *above, Path(bindings))}
     compiles = used(toolchain)
-    scan = compiles.scan(outside)
+    scan = compiles.scan(outside, is_for_key=True)
     states |= scan.states
     part = compiles.of_compile(outside, finisher="nvjitlink" if lto else "nvrtc").key_part
     if scan.is_settled and current_toolchain() == toolchain:  # otherwise, something has changed just now

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -273,10 +274,10 @@ def keys(site):
     return {name: toolchain.of_compile(outside, finisher="nvrtc").key_part for name, outside in READERS.items()}
 
 
-def scans(site, readers=None):
-    """Return what is known of the headers of some readers, by default of all."""
+def scans(site):
+    """Return what is known of each reader's headers."""
     folders = (str(site / INCLUDE), str(site / INCLUDE / "cccl"))
-    return {name: scan_headers(READERS[name], folders) for name in readers or READERS}
+    return {name: scan_headers(outside, folders) for name, outside in READERS.items()}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -347,7 +348,8 @@ def slowly(path):
     time.sleep(0.1)
     return read(path)
 headers._digest_and_names = slowly
-print("others", headers.scan_headers(("cuda_fp16.h", "stray.h"), tuple(sys.argv[1:])).others)
+names = ("cuda_fp16.h", "stray.h")
+print("others", headers.scan_headers(names, tuple(sys.argv[1:]), is_for_key=True).others)
 """
     time.sleep(0.2)  # headers that changed just now are not remembered
     command = [sys.executable, "-c", script, str(site / INCLUDE), str(site / INCLUDE / "cccl")]
@@ -358,6 +360,34 @@ print("others", headers.scan_headers(("cuda_fp16.h", "stray.h"), tuple(sys.argv[
     assert len(paths) == len({*paths})
     assert len([line for line in said if line.startswith("others")]) == 4
     assert len({*said} - {*paths}) == 1
+
+
+def test_what_no_key_needs_is_not_remembered(site, fresh_cache):
+    """What builds ask about hundreds of sets of headers would displace what the next process needs for its keys."""
+    found = scans(site)
+    assert found["stray"].files
+    assert found["stray"].asked.names
+    assert not [*fresh_cache.glob("notes/scan*")]
+    keys(site)
+    as_another_process()
+    time.sleep(0.2)  # headers that changed just now are not remembered
+    keys(site)
+    assert [*fresh_cache.glob("notes/scan-*")]
+
+
+def test_headers_may_settle_while_another_process_reads_them(site, fresh_cache, monkeypatch):
+    """Who has waited for it looks at them later than it did, and so remembers them."""
+
+    @contextmanager
+    def turn(subject):
+        time.sleep(0.2)
+        yield
+
+    stray = site / INCLUDE / "stray.h"
+    stray.write_text(stray.read_text())
+    monkeypatch.setattr(headers._NOTES, "turn", turn, raising=False)
+    scan_headers(READERS["stray"], (str(site / INCLUDE),), is_for_key=True)
+    assert [*fresh_cache.glob("notes/scan-*")]
 
 
 def test_what_is_undone_has_the_old_keys(site):
@@ -378,9 +408,8 @@ def test_what_is_undone_has_the_old_keys(site):
 def test_no_header_is_read_as_cpp_for_a_key(site, monkeypatch):
     """Where wheels stand for all that a compile could open, as is usual, and others' files are in the folder."""
     monkeypatch.setattr(headers, "_marked_includes", None)
-    asked = ("sort", "all", "scan", "half", "pipe", "target", "mma")
-    found = scans(site, asked)
-    assert [found[name].others for name in asked] == [""] * 7
+    found = scans(site)
+    assert [found[name].others for name in ("sort", "all", "scan", "half", "pipe", "target", "mma")] == [""] * 7
 
 
 OPENS = """
