@@ -34,6 +34,7 @@ from hatch_cuda_kernels.compiler.toolchain.libraries import (
     digest_of_all,
     listed_files,
     record_digest,
+    settling_time,
     site_of,
     wheel_of,
     wheels_in,
@@ -66,8 +67,6 @@ _LONGEST_NAME: Final = 1 << 10
 _MOST: Final = 64
 _scans: dict[tuple[tuple[str, ...], tuple[str, ...]], HeaderScan] = {}
 _NOTES: Final = Notes("scan")
-#: Of times of files: older kernels count them in steps of up to 10 ms.
-_TICKS_NS: Final = 100_000_000
 _SPLICE: Final = re.compile(rb"\\\r*+\n")
 #: Other spellings of ``#``, each with a character that few headers have: to find one takes a tenth of the time.
 _DIGRAPHS: Final = ((b"%", re.compile(rb"%:")), (b"?", re.compile(rb"\?\?=")))
@@ -215,14 +214,14 @@ class HeaderScan:
         self._owners: Final[dict[str, tuple[PartFiles | None, str]]] = {}
         """The part whose folder a folder is in, and where there."""
         self._until = 0.0
-        self._start = time.time_ns() - _TICKS_NS
+        self._start = settling_time()
         if names and not self._is_recalled():
             if not is_for_key:
                 _ = self._digests
                 return
             with _NOTES.turn(self._subject):  # of many processes that start at once, one reads a thousand files
                 if not self._is_recalled():
-                    self._start = time.time_ns() - _TICKS_NS  # others that change meanwhile may have settled
+                    self._start = settling_time()  # others that change meanwhile may have settled
                     _ = self.others
 
     def _is_recalled(self) -> bool:

@@ -13,6 +13,7 @@ import re
 import shutil
 import struct
 import sys
+import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hatch_cuda_kernels.arch import OLDEST_RELEASE, release_of, version_text
-from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state, is_older
+from hatch_cuda_kernels.cache import Notes, default_cache_path, file_state, is_older, last_change
 from hatch_cuda_kernels.compiler.toolchain.packages import (
     bindings,
     distribution,
@@ -53,6 +54,8 @@ _FILES: Final = {
     "cudadevrt": ("lib/libcudadevrt.a", "lib/x64/cudadevrt.lib", "lib/x64/cudadevrt.lib"),
 }
 _NOTES: Final = Notes("includes")
+#: Of times of files: older kernels count them in steps of up to 10 ms.
+_TICKS_NS: Final = 100_000_000
 
 
 class Wheel(NamedTuple):
@@ -164,7 +167,10 @@ def _nvidia_folders() -> Iterator[Path]:
 
 
 class Contents:
-    """Facts that a reader finds in files, remembered with the state of each, here and in a note about their place."""
+    """Facts that a reader finds in files, remembered with the state of each, here and in a note about their place.
+
+    What changed just now is not remembered: another change could give it the same state.
+    """
 
     def __init__(self, place: str, read: Callable[[str], list[str]]) -> None:
         self._place = place
@@ -179,9 +185,11 @@ class Contents:
         """Return the facts about a file that is in this state."""
         facts = self._known_of(path, state)
         if facts is None:
+            start = settling_time()
             facts = self._read(path)
-            self._known[path] = [state, *facts]
-            self._changed = True
+            if last_change([state]) < start:
+                self._known[path] = [state, *facts]
+                self._changed = True
         return facts
 
     def of_large(self, states: Mapping[str, str]) -> dict[str, list[str]]:
@@ -203,6 +211,11 @@ class Contents:
         if self._changed:
             self._changed = False
             _NOTES.write(self._place, dict(self._known))
+
+
+def settling_time() -> int:
+    """Return the time, in nanoseconds since 1970, before which a file must have changed last to be remembered now."""
+    return time.time_ns() - _TICKS_NS
 
 
 def contents_at(place: str, read: Callable[[str], list[str]]) -> Contents:

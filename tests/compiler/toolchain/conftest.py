@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hatch_cuda_kernels.compiler.toolchain import headers
+from hatch_cuda_kernels.compiler.toolchain import libraries
 
 
 @pytest.fixture(autouse=True)
 def files_are_settled(monkeypatch):
     """Let what is known of files be remembered though these tests have written them just before."""
-    monkeypatch.setattr(headers, "_TICKS_NS", 0)
+    monkeypatch.setattr(libraries, "_TICKS_NS", 0)
