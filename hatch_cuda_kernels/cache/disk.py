@@ -394,6 +394,7 @@ class Memory:
 _MOST_NOTES: Final = 64
 #: What a note says is found faster than this.
 _NOTE_SECONDS: Final = 10.0
+#: Of the digest of a subject, for its lock: each write lists the folder, so that there must be few files.
 _STRIPE_DIGITS: Final = 2
 #: A longer note is damage, which must not fill the memory.
 _MOST_NOTE_BYTES: Final = 16 << 20

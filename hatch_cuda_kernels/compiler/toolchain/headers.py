@@ -216,15 +216,17 @@ class HeaderScan:
         self._until = 0.0
         self._start = settling_time()
         if names and not self._is_recalled():
-            if not is_for_key:
-                _ = self._digests
-                return
-            with _NOTES.turn(self._subject):  # of many processes that start at once, one reads a thousand files
-                if not self._is_recalled():
-                    self._start = settling_time()  # others that change meanwhile may have settled
-                    _ = self.others
+            _ = self._find_in_turn() if is_for_key else self._digests
+
+    def _find_in_turn(self) -> str:
+        """Return ``others``: of many processes that start at once, one reads a thousand files."""
+        with _NOTES.turn(self._subject):
+            if not self._is_recalled():
+                self._start = settling_time()  # what changed before the turn came may have settled
+            return self.others
 
     def _is_recalled(self) -> bool:
+        """Return whether a note says what is found; it is taken over then."""
         note = _NOTES.read_current(self._subject)
         if isinstance(others := note.get("others"), str):
             self._noted, self._noted_states = others, note["states"]

@@ -67,7 +67,7 @@ def get_or_make_image(request: Request, key: str, arch: SmArch, tool: str, make:
 def log(text: str, *facts: object, is_warning: bool = False) -> None:
     """Log for the application, as INFO or WARNING. If nobody has imported logging, nobody has asked for INFO."""
     if is_warning or "logging" in sys.modules:
-        import logging  # many processes only wait for the one that compiles
+        import logging  # as dataclasses, only where something is compiled
 
         logging.getLogger("hatch_cuda_kernels").log(logging.WARNING if is_warning else logging.INFO, text, *facts)
 
@@ -159,7 +159,7 @@ def jit_ahead(request: Request) -> None:
 
 
 def _compile(request: Request) -> Entry:
-    from dataclasses import replace  # the same holds for it
+    from dataclasses import replace  # who waits for another process's compile needs none of what it imports
 
     from hatch_cuda_kernels.compiler.toolchain import ask_ahead, load_toolchain, pip_install, toolchain_requirements
 
