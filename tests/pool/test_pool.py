@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from processes import children_of, linux, runs, workers_of
+from processes import children_of, command_of, linux, runs, workers_of
 from waiting import HANG_SECONDS, wait_until
 
 from hatch_cuda_kernels.build import build_store
@@ -317,8 +317,15 @@ def test_a_worker_takes_the_program_it_waits_for_along(processes, end):
     """A ptxas runs for a worker, and would go on without it: for minutes, at a large kernel."""
     executor = WorkerExecutor(1)
     executor.submit(subprocess.run, ["sleep", str(HANG_SECONDS)])
-    wait_until(lambda: processes and children_of(processes[0].pid))
-    (child,) = children_of(processes[0].pid)
+    found = []
+
+    def sleeps():
+        """Look once: the kernel may leave a child out of the next list, and a worker starts other programs, too."""
+        found[:] = [child for worker in processes for child in children_of(worker.pid) if command_of(child) == "sleep"]
+        return found
+
+    wait_until(sleeps)
+    (child,) = found
     if end == "killed":
         executor.kill()
     else:  # as when the build itself was killed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["children_of", "descendants", "linux", "runs", "workers_of"]
+__all__ = ["children_of", "command_of", "descendants", "linux", "runs", "workers_of"]
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
 
@@ -34,6 +34,14 @@ def workers_of(pid):
         with contextlib.suppress(OSError):
             found += [child] if b"serve(" in Path(f"/proc/{child}/cmdline").read_bytes() else []
     return found
+
+
+def command_of(pid):
+    """Return the name of the program that a process runs; empty where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def runs(pid):
